@@ -1,0 +1,1 @@
+#include "cmake/torch_pch.h"

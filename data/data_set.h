@@ -1,0 +1,100 @@
+// A data set: the rows of several HDF5 shards as one table, readable by any thread without a lock.
+#ifndef TUTTI_DATA_DATA_SET_H
+#define TUTTI_DATA_DATA_SET_H
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "data/philox.h"
+
+namespace tutti::data {
+
+/// A fault of a data set (missing or cut file, wrong type, label out of range): the end of the models that read it, and
+/// of nothing else. The message names the file, and the row where there is one.
+class DataError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+enum class ElementType { kUint8, kInt8, kInt16, kInt32, kInt64, kFloat32, kFloat64 };
+
+int64_t size_bytes(ElementType type);
+std::string name_of(ElementType type);
+
+/// One column of a data set: `/inputs/NAME` or `/targets/NAME`.
+struct Field {
+  std::string name;
+  ElementType type = ElementType::kFloat32;
+  std::vector<int64_t> shape;             ///< of one row; empty = a scalar
+  std::vector<double> mean, deviation;    ///< per channel (shape[0]) or one for all; empty = values are used as stored
+  std::vector<std::string> class_names;   ///< of an integer target, where the importer knew them
+  int64_t class_count = 0;                ///< of an integer target; 0 = unknown
+  int64_t row_elements() const;
+};
+
+/// How the rows of an input are changed while they are gathered. All of it is keyed by (seed, epoch, row).
+struct Augmentation {
+  bool flip = false;      ///< mirror the last dimension with probability 1/2
+  int64_t crop = 0;       ///< pad the last two dimensions by this many zeros on each side, cut out at a random place
+  double noise = 0;       ///< standard deviation of Gaussian noise, added after normalisation
+  bool any() const { return flip || crop > 0 || noise > 0; }
+};
+
+/// The key under which one gather draws its augmentation.
+struct AugmentationKey {
+  RandomKey key;
+  uint32_t epoch = 0;
+};
+
+/// How to read a data set.
+struct ReadOptions {
+  enum class Access { kAuto, kMap, kPread, kStream };
+  Access access = Access::kAuto;     ///< auto: mapped where contiguous and on a local file system
+  bool verify_checksums = true;      ///< per block of 4,096 rows, at first touch
+  int64_t window_bytes = 256 << 20;  ///< memory that streaming may hold
+};
+
+/// Rows of shards, in the bytewise order of the shards' paths. Immutable; gather functions may be called by any number
+/// of threads at once. Opening checks that every shard has the same fields and the sizes it announces.
+class DataSet {
+ public:
+  /// Opens the shards named by `paths_or_globs`. Throws DataError naming what is missing or differs.
+  static std::shared_ptr<const DataSet> open(const std::vector<std::string>& paths_or_globs,
+                                             const ReadOptions& options = {});
+  virtual ~DataSet() = default;
+
+  virtual int64_t row_count() const = 0;
+  virtual const std::vector<Field>& inputs() const = 0;
+  virtual const std::vector<Field>& targets() const = 0;
+
+  /// A hash over fields, row counts and block checksums of all shards (not over their paths): two ranks, or a run and
+  /// its resumption, read the same data exactly when these are equal.
+  virtual uint64_t fingerprint() const = 0;
+
+  /// Gathers rows of a field as floats, normalised and augmented, into `out`
+  /// ([rows.size(), row_elements] row-major). Element is float or double.
+  virtual void gather(const Field& field, std::span<const int64_t> rows, const Augmentation& augmentation,
+                      AugmentationKey key, std::span<float> out) const = 0;
+  virtual void gather(const Field& field, std::span<const int64_t> rows, const Augmentation& augmentation,
+                      AugmentationKey key, std::span<double> out) const = 0;
+
+  /// Gathers rows of an integer field. Every value must lie in [low, high) or equal `ignored`; else DataError names
+  /// file, row and value.
+  virtual void gather_integers(const Field& field, std::span<const int64_t> rows, int64_t low, int64_t high,
+                               int64_t ignored, std::span<int64_t> out) const = 0;
+
+  /// Bytes read from shards so far, by this process.
+  virtual int64_t read_bytes() const = 0;
+
+  /// The file and the row within it that hold a global row, for messages: "digits/train-0.h5, row 17".
+  virtual std::string place_of(int64_t row) const = 0;
+};
+
+}  // namespace tutti::data
+
+#endif

@@ -1,0 +1,44 @@
+// safetensors files: named tensors, readable by Python's `safetensors` package.
+// Format: 8-byte little-endian header length, JSON header, raw little-endian data.
+#ifndef TUTTI_SRC_TRAIN_SAFETENSORS_H
+#define TUTTI_SRC_TRAIN_SAFETENSORS_H
+
+#include <ATen/core/Tensor.h>
+
+#include <filesystem>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tutti::train {
+
+class SafetensorsError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+struct NamedTensor {
+  std::string name;
+  at::Tensor tensor;  ///< CPU, contiguous
+};
+
+/// Writes the tensors in the given order, data 64-byte aligned, and syncs the file to disk. The same input gives the
+/// same bytes. Throws SafetensorsError naming the file and the system's reason (no space left, ...).
+void write_safetensors(const std::filesystem::path& file, const std::vector<NamedTensor>& tensors,
+                       const std::map<std::string, std::string>& metadata = {});
+
+struct SafetensorsFile {
+  std::vector<NamedTensor> tensors;  ///< own memory
+  std::map<std::string, std::string> metadata;
+  /// Throws SafetensorsError when there is no such tensor.
+  const at::Tensor& at(const std::string& name) const;
+};
+
+/// Reads a file. Checks bounds, overlaps, types and the header's size (at most 100 MB); does not assume alignment.
+SafetensorsFile read_safetensors(const std::filesystem::path& file);
+
+}  // namespace tutti::train
+
+#endif
