@@ -14,7 +14,7 @@ std::vector<Subtree> subtrees_of(int64_t begin, int64_t end) {
   std::vector<Subtree> subtrees;
   while (begin < end) {
     const int aligned = begin == 0 ? 62 : std::countr_zero(static_cast<uint64_t>(begin));
-    const int fitting = std::bit_width(static_cast<uint64_t>(end - begin)) - 1;
+    const int fitting = static_cast<int>(std::bit_width(static_cast<uint64_t>(end - begin))) - 1;
     const int level = std::min(aligned, fitting);
     subtrees.push_back({level, begin >> level});
     begin += int64_t{1} << level;
