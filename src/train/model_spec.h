@@ -30,6 +30,8 @@ struct ModelData {
   uint64_t seed = 0;                                ///< data-set seed: block order, held-out rows
   data::Augmentation augmentation;                  ///< of training rows
   bool normalise = true;                            ///< false: inputs as stored (integers as their value)
+  std::vector<std::string> inputs;                  ///< field for each graph input, in order (keys `input`, `inputs`)
+  std::string target;                               ///< target field (key `target`); default: the only one
 };
 
 /// Parameter settings by state-dict name pattern; the first rule that matches a parameter holds.
