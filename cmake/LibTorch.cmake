@@ -3,7 +3,12 @@
 #
 # TUTTI_TORCH names the folder that holds `torch/` and `nvidia/` (a `pip install --target` folder, or the
 # site-packages of the user's own Python), or a LibTorch folder with `lib/` and `include/`.
-set(TUTTI_TORCH "${PROJECT_SOURCE_DIR}/build/libtorch" CACHE PATH "Folder that holds LibTorch (see cmake/fetch_libtorch)")
+# The environment variable of the same name gives the first value; later -DTUTTI_TORCH=DIR changes it.
+set(torch_default "${PROJECT_SOURCE_DIR}/build/libtorch")
+if(DEFINED ENV{TUTTI_TORCH})
+  set(torch_default "$ENV{TUTTI_TORCH}")
+endif()
+set(TUTTI_TORCH "${torch_default}" CACHE PATH "Folder that holds LibTorch (see cmake/fetch_libtorch)")
 
 if(EXISTS "${TUTTI_TORCH}/torch/lib/libtorch_cpu.so")
   set(torch_root "${TUTTI_TORCH}/torch")
