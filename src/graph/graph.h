@@ -35,12 +35,13 @@ struct Value {
   std::vector<int64_t> shape;        ///< with kBatch where the batch is
 };
 
-/// How a parameter begins. Uniform in [low, high], or one number.
+/// How a parameter begins: one number, or drawn from a distribution.
 struct Initialisation {
   enum class Kind { kConstant, kUniform, kNormal };
   Kind kind = Kind::kConstant;
-  double low = 0;   ///< constant: the value; uniform: the least; normal: the mean
-  double high = 0;  ///< uniform: the greatest; normal: the standard deviation
+  double low = 0;         ///< constant: the value; uniform: the least; normal: the mean
+  double high = 0;        ///< uniform: the greatest; normal: the standard deviation
+  int64_t zero_row = -1;  ///< index along dimension 0 that begins as zeros (an embedding's padding); -1 = none
 };
 
 struct Parameter {
@@ -85,7 +86,7 @@ struct Node {
   std::string overload;  ///< "" or "Tensor", ...
   std::vector<Argument> arguments;
   std::vector<ValueId> outputs;
-  std::string label;     ///< where it comes from, for messages: "layers.3 conv2d"
+  std::string label;  ///< where it comes from, for messages: "layers.3 conv2d"
 };
 
 /// Nodes in an order in which they can run. The first dimension of every input and output is the batch.
