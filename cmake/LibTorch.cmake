@@ -30,8 +30,16 @@ foreach(library c10 torch_cpu)
   set_target_properties(torch::${library} PROPERTIES IMPORTED_LOCATION "${torch_root}/lib/lib${library}.so")
 endforeach()
 
+# LibTorch carries headers of an own {fmt}; ours, which the library we link to has, must be found before them.
+find_package(fmt REQUIRED)
+get_target_property(fmt_include_dirs fmt::fmt INTERFACE_INCLUDE_DIRECTORIES)
+find_path(fmt_include_dir fmt/format.h HINTS ${fmt_include_dirs} REQUIRED)
+set(include_first "${PROJECT_BINARY_DIR}/include_first")
+file(MAKE_DIRECTORY "${include_first}")
+file(CREATE_LINK "${fmt_include_dir}/fmt" "${include_first}/fmt" SYMBOLIC)
+
 add_library(torch::torch INTERFACE IMPORTED)
 target_include_directories(torch::torch SYSTEM INTERFACE
-  "${torch_root}/include" "${torch_root}/include/torch/csrc/api/include")
+  "${include_first}" "${torch_root}/include" "${torch_root}/include/torch/csrc/api/include")
 target_link_libraries(torch::torch INTERFACE torch::torch_cpu torch::c10)
 target_link_options(torch::torch INTERFACE ${torch_link_options})

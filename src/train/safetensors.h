@@ -24,8 +24,10 @@ struct NamedTensor {
   at::Tensor tensor;  ///< CPU, contiguous
 };
 
-/// Writes the tensors in the given order, data 64-byte aligned, and syncs the file to disk. The same input gives the
-/// same bytes. Throws SafetensorsError naming the file and the system's reason (no space left, ...).
+/// Writes the tensors and syncs the file to disk. The header lists them in the given order; the data starts at a
+/// multiple of 64 bytes, larger elements first, so that each tensor is aligned to its element. The same input gives the
+/// same bytes. Atomicity (writing aside, then renaming) is the caller's. Throws SafetensorsError naming the file and
+/// the system's reason (no space left, ...).
 void write_safetensors(const std::filesystem::path& file, const std::vector<NamedTensor>& tensors,
                        const std::map<std::string, std::string>& metadata = {});
 
@@ -36,7 +38,9 @@ struct SafetensorsFile {
   const at::Tensor& at(const std::string& name) const;
 };
 
-/// Reads a file. Checks bounds, overlaps, types and the header's size (at most 100 MB); does not assume alignment.
+/// Reads a file, tensors in the order of its header. Types: F64 F32 F16 BF16 I64 I32 I16 I8 U8 BOOL. Checks bounds,
+/// overlaps, types and the header's size (at most 100 MB); does not assume alignment. Throws SafetensorsError naming
+/// the file, what was expected and what was found.
 SafetensorsFile read_safetensors(const std::filesystem::path& file);
 
 }  // namespace tutti::train

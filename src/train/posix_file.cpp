@@ -1,0 +1,94 @@
+// An open file descriptor whose every call is checked.
+#include "src/train/posix_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace tutti::train {
+namespace {
+
+constexpr mode_t kMode = 0666;
+
+[[noreturn]] void fail_with_errno(const char* what, const std::filesystem::path& path) {
+  throw std::system_error(errno, std::generic_category(), fmt::format("{} {}", what, path.string()));
+}
+
+}  // namespace
+
+PosixFile PosixFile::open(const std::filesystem::path& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) fail_with_errno("cannot open", path);
+  return {descriptor, path};
+}
+
+PosixFile PosixFile::create(const std::filesystem::path& path) {
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kMode);
+  if (descriptor < 0) fail_with_errno("cannot create", path);
+  return {descriptor, path};
+}
+
+PosixFile::PosixFile(int descriptor, std::filesystem::path path) : descriptor_(descriptor), path_(std::move(path)) {}
+
+PosixFile::PosixFile(PosixFile&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)), path_(std::move(other.path_)) {}
+
+PosixFile& PosixFile::operator=(PosixFile&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(path_, other.path_);
+  return *this;
+}
+
+PosixFile::~PosixFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+int64_t PosixFile::size_bytes() const {
+  struct stat status {};
+  if (::fstat(descriptor_, &status) != 0) fail("cannot find the size of");
+  return status.st_size;
+}
+
+void PosixFile::read_at(int64_t offset_bytes, std::span<std::byte> bytes) const {
+  while (!bytes.empty()) {
+    const ssize_t count = ::pread(descriptor_, bytes.data(), bytes.size(), offset_bytes);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail("cannot read");
+    if (count == 0) {
+      throw std::system_error(
+          std::make_error_code(std::errc::io_error),
+          fmt::format("{} ends at byte {}, {} bytes too early", path_.string(), offset_bytes, bytes.size()));
+    }
+    bytes = bytes.subspan(static_cast<size_t>(count));
+    offset_bytes += count;
+  }
+}
+
+void PosixFile::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(descriptor_, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail("cannot write");
+    bytes = bytes.subspan(static_cast<size_t>(count));
+  }
+}
+
+void PosixFile::sync() {
+  if (::fsync(descriptor_) != 0) fail("cannot write to the storage device");
+}
+
+void PosixFile::close() {
+  if (::close(std::exchange(descriptor_, -1)) != 0) fail("cannot close");
+}
+
+void PosixFile::fail(const char* what) const { fail_with_errno(what, path_); }
+
+void sync_directory(const std::filesystem::path& directory) { PosixFile::open(directory).sync(); }
+
+}  // namespace tutti::train
