@@ -38,8 +38,8 @@ struct ModelData {
 struct ParameterRule {
   std::string pattern;  ///< shell-style: "*.bias", "layers.3.*"; "norms", "biases" name all of that kind
   bool frozen = false;
-  std::optional<double> lr_factor;
-  std::optional<double> weight_decay;
+  std::optional<double> lr_factor = {};
+  std::optional<double> weight_decay = {};
 };
 
 struct EarlyStopping {

@@ -1,0 +1,56 @@
+// What a person sees while a job runs: a table that is redrawn on a terminal, plain lines elsewhere.
+#ifndef TUTTI_LAUNCH_LIVE_TABLE_H
+#define TUTTI_LAUNCH_LIVE_TABLE_H
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace tutti::launch {
+
+/// Collects the models' reports (as launch/model_report.h makes them) and shows them.
+class LiveTable {
+ public:
+  enum class Style { kTerminal, kLines };
+
+  /// `names` in the order of the job.
+  LiveTable(std::vector<std::string> names, Style style, std::chrono::duration<double> interval);
+
+  /// Takes the newest reports of some models.
+  void update(const nlohmann::json& reports);
+
+  /// Draws when the interval has passed.
+  void refresh();
+
+  /// Draws a last time, and leaves the table standing.
+  void finish();
+
+  /// The text of the table or lines that would be drawn now, `width` columns wide.
+  std::string text(int width);
+
+ private:
+  struct Row {
+    nlohmann::json report;
+    double rate = 0;  // steps per second, smoothed
+    int64_t last_step = -1;
+    std::chrono::steady_clock::time_point last_time;
+    std::string last_line;
+  };
+  std::string row_text(const std::string& name, const Row& row, size_t name_width) const;
+  std::string summary_line() const;
+  void draw();
+
+  std::vector<std::string> names_;
+  Style style_;
+  std::chrono::duration<double> interval_;
+  std::map<std::string, Row> rows_;
+  std::chrono::steady_clock::time_point started_, drawn_;
+  int drawn_lines_ = 0;
+};
+
+}  // namespace tutti::launch
+
+#endif

@@ -1,0 +1,155 @@
+#include "src/train/batch_source.h"
+
+#include <ATen/ops/empty.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace tutti::train {
+
+namespace {
+
+const data::Field& field_named(const std::vector<data::Field>& fields, const std::string& name, const char* kind) {
+  if (name.empty() && fields.size() == 1) return fields.front();
+  std::vector<std::string> known;
+  for (const data::Field& field : fields) {
+    if (field.name == name) return field;
+    known.push_back(field.name);
+  }
+  throw data::DataError(fmt::format("expected {} `{}` in the data set, found {}; name one with the model's key `{}`",
+                                    kind, name, fmt::join(known, ", "), kind));
+}
+
+std::vector<int64_t> batch_shape(size_t rows, const std::vector<int64_t>& row_shape) {
+  std::vector<int64_t> shape{static_cast<int64_t>(rows)};
+  shape.insert(shape.end(), row_shape.begin(), row_shape.end());
+  return shape;
+}
+
+const data::DataSet& evaluated(const ModelSpec& spec, EvaluationSource::Kind kind) {
+  return kind == EvaluationSource::Kind::kTest ? *spec.data.test : *spec.data.validation;
+}
+
+data::Split evaluation_split(const ModelSpec& spec, EvaluationSource::Kind kind) {
+  const int64_t rows = evaluated(spec, kind).row_count();
+  const bool held_out = kind == EvaluationSource::Kind::kValidation && spec.data.held_out > 0;
+  return held_out ? data::Split(rows, spec.data.held_out, spec.data.seed, data::Split::Part::kHeldOut)
+                  : data::Split(rows, 0, spec.data.seed, data::Split::Part::kAll);
+}
+
+data::Split training_split(const ModelSpec& spec) {
+  const auto part = spec.data.held_out > 0 ? data::Split::Part::kKept : data::Split::Part::kAll;
+  return {spec.data.train->row_count(), spec.data.held_out, spec.data.seed, part};
+}
+
+}  // namespace
+
+FieldReader::FieldReader(const ModelSpec& spec, std::shared_ptr<const data::DataSet> data)
+    : data_(std::move(data)),
+      integer_target_(spec.loss.integer_targets()),
+      ignore_index_(spec.loss.ignore_index),
+      precision_(spec.double_precision ? at::kDouble : at::kFloat) {
+  const graph::Graph& graph = *spec.graph;
+  for (size_t i = 0; i < graph.inputs.size(); ++i) {
+    const std::string name = i < spec.data.inputs.size() ? spec.data.inputs[i] : "";
+    data::Field field = field_named(data_->inputs(), name, "input");
+    if (!spec.data.normalise) field.mean.clear(), field.deviation.clear();
+    values_.push_back(graph.values[static_cast<size_t>(graph.inputs[i])]);
+    const auto expected = batch_shape(0, field.shape);
+    if (!std::equal(values_.back().shape.begin() + 1, values_.back().shape.end(), expected.begin() + 1,
+                    expected.end())) {
+      throw data::DataError(fmt::format("input `{}`: expected rows of shape [{}], found [{}]", field.name,
+                                        fmt::join(values_.back().shape.begin() + 1, values_.back().shape.end(), ", "),
+                                        fmt::join(field.shape, ", ")));
+    }
+    inputs_.push_back(std::move(field));
+  }
+  target_ = field_named(data_->targets(), spec.data.target, "target");
+  const auto& output = graph.values[static_cast<size_t>(graph.outputs.front())].shape;
+  class_count_ = output.size() > 1 ? output[1] : 1;
+}
+
+at::Tensor FieldReader::gather_field(const data::Field& field, const graph::Value& value,
+                                     std::span<const int64_t> rows, const data::Augmentation& augmentation,
+                                     data::AugmentationKey key) const {
+  const auto shape = batch_shape(rows.size(), field.shape);
+  if (value.type == at::kLong) {
+    at::Tensor out = at::empty(shape, at::kLong);
+    data_->gather_integers(field, rows, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max(), 0,
+                           {out.data_ptr<int64_t>(), static_cast<size_t>(out.numel())});
+    return out;
+  }
+  at::Tensor out = at::empty(shape, at::TensorOptions(precision_));
+  const auto count = static_cast<size_t>(out.numel());
+  if (precision_ == at::kDouble) {
+    data_->gather(field, rows, augmentation, key, std::span<double>(out.data_ptr<double>(), count));
+  } else {
+    data_->gather(field, rows, augmentation, key, std::span<float>(out.data_ptr<float>(), count));
+  }
+  return out;
+}
+
+at::Tensor FieldReader::gather_targets(std::span<const int64_t> rows) const {
+  if (!integer_target_) {
+    graph::Value value;
+    return gather_field(target_, value, rows, {}, {});
+  }
+  at::Tensor out = at::empty(batch_shape(rows.size(), target_.shape), at::kLong);
+  data_->gather_integers(target_, rows, 0, class_count_, ignore_index_,
+                         {out.data_ptr<int64_t>(), static_cast<size_t>(out.numel())});
+  return out;
+}
+
+Batch FieldReader::gather(std::span<const int64_t> rows, const data::Augmentation& augmentation,
+                          data::AugmentationKey key) const {
+  Batch batch;
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    batch.inputs.push_back(gather_field(inputs_[i], values_[i], rows, augmentation, key));
+  }
+  batch.targets = gather_targets(rows);
+  return batch;
+}
+
+TrainingSource::TrainingSource(const ModelSpec& spec)
+    : reader_(spec, spec.data.train),
+      split_(training_split(spec)),
+      order_(split_.size(), spec.order, spec.data.seed, spec.seed),
+      augmentation_(spec.data.augmentation),
+      augmentation_key_(data::RandomKey::of(spec.seed, "augmentation")),
+      batch_rows_(spec.batch),
+      grain_count_(spec.grains),
+      batches_(spec.drop_last ? split_.size() / spec.batch : (split_.size() + spec.batch - 1) / spec.batch) {
+  if (batches_ == 0) {
+    throw data::DataError(fmt::format("expected at least one batch of {} rows, found {} training rows", spec.batch,
+                                      split_.size()));
+  }
+}
+
+int64_t TrainingSource::rows_in_batch(int64_t batch) const {
+  return std::min(batch_rows_, split_.size() - batch * batch_rows_);
+}
+
+RowRange TrainingSource::grain_rows(int64_t batch, int64_t grain) const {
+  return slice(rows_in_batch(batch), grain, grain_count_);
+}
+
+Batch TrainingSource::gather(int64_t epoch, int64_t batch, int64_t grain) const {
+  const RowRange range = grain_rows(batch, grain);
+  std::vector<int64_t> rows;
+  order_.rows(epoch, batch * batch_rows_ + range.begin, range.count(), rows);
+  for (int64_t& row : rows) row = split_.row(row);
+  return reader_.gather(rows, augmentation_, {augmentation_key_, static_cast<uint32_t>(epoch)});
+}
+
+EvaluationSource::EvaluationSource(const ModelSpec& spec, Kind kind)
+    : reader_(spec, kind == Kind::kTest ? spec.data.test : spec.data.validation), split_(evaluation_split(spec, kind)) {}
+
+Batch EvaluationSource::gather(RowRange range) const {
+  std::vector<int64_t> rows;
+  for (int64_t index = range.begin; index < range.end; ++index) rows.push_back(split_.row(index));
+  return reader_.gather(rows, {}, {});
+}
+
+}  // namespace tutti::train

@@ -1,0 +1,100 @@
+// The rows a model trains on and is evaluated on, gathered as tensors.
+#ifndef TUTTI_SRC_TRAIN_BATCH_SOURCE_H
+#define TUTTI_SRC_TRAIN_BATCH_SOURCE_H
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "data/data_set.h"
+#include "data/sample_order.h"
+#include "src/train/model_spec.h"
+
+namespace tutti::train {
+
+/// A range of rows.
+struct RowRange {
+  int64_t begin = 0;
+  int64_t end = 0;
+  int64_t count() const { return end - begin; }
+};
+
+/// Slice number `part` of `parts` of `count` rows: [floor(part count / parts), floor((part + 1) count / parts)).
+inline RowRange slice(int64_t count, int64_t part, int64_t parts) {
+  return {part * count / parts, (part + 1) * count / parts};
+}
+
+/// The rows of one grain as tensors.
+struct Batch {
+  std::vector<at::Tensor> inputs;  ///< by graph input: [rows, ...]
+  at::Tensor targets;              ///< [rows, ...]
+};
+
+/// Reads fields of one data set for one model.
+class FieldReader {
+ public:
+  /// Throws data::DataError naming the fields there are, when one the model needs is absent or has another shape than
+  /// the graph's input.
+  FieldReader(const ModelSpec& spec, std::shared_ptr<const data::DataSet> data);
+
+  /// Gathers rows (of the data set). Allocates from ATen's current allocator.
+  Batch gather(std::span<const int64_t> rows, const data::Augmentation& augmentation, data::AugmentationKey key) const;
+
+ private:
+  at::Tensor gather_field(const data::Field& field, const graph::Value& value, std::span<const int64_t> rows,
+                          const data::Augmentation& augmentation, data::AugmentationKey key) const;
+  at::Tensor gather_targets(std::span<const int64_t> rows) const;
+
+  std::shared_ptr<const data::DataSet> data_;
+  std::vector<data::Field> inputs_;
+  std::vector<graph::Value> values_;
+  data::Field target_;
+  bool integer_target_;
+  int64_t class_count_ = 0;
+  int64_t ignore_index_ = 0;
+  at::ScalarType precision_;
+};
+
+/// The training batches of a model: which rows each grain of each batch has is a pure function (SampleOrder).
+class TrainingSource {
+ public:
+  explicit TrainingSource(const ModelSpec& spec);
+
+  int64_t row_count() const { return split_.size(); }
+  int64_t batches_per_epoch() const { return batches_; }
+  int64_t rows_in_batch(int64_t batch) const;
+
+  /// Rows of the batch that belong to a grain (relative to the batch).
+  RowRange grain_rows(int64_t batch, int64_t grain) const;
+
+  Batch gather(int64_t epoch, int64_t batch, int64_t grain) const;
+
+ private:
+  FieldReader reader_;
+  data::Split split_;
+  data::SampleOrder order_;
+  data::Augmentation augmentation_;
+  data::RandomKey augmentation_key_;
+  int64_t batch_rows_, grain_count_, batches_;
+};
+
+/// Rows for evaluation, in order, not augmented.
+class EvaluationSource {
+ public:
+  enum class Kind { kValidation, kTest };
+  EvaluationSource(const ModelSpec& spec, Kind kind);
+
+  int64_t row_count() const { return split_.size(); }
+  Batch gather(RowRange range) const;
+
+ private:
+  FieldReader reader_;
+  data::Split split_;
+};
+
+}  // namespace tutti::train
+
+#endif

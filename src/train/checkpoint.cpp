@@ -1,0 +1,194 @@
+#include "src/train/checkpoint.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <system_error>
+
+namespace tutti::train {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kWeights = "weights.safetensors";
+constexpr const char* kState = "state.safetensors";
+constexpr const char* kManifest = "manifest.json";
+
+[[noreturn]] void fail(const char* doing, const fs::path& path) {
+  throw std::system_error(errno, std::generic_category(), std::string(doing) + " " + path.string());
+}
+
+void sync_folder(const fs::path& folder) {
+  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) fail("cannot open", folder);
+  const int result = fsync(descriptor);
+  close(descriptor);
+  if (result != 0) fail("cannot sync", folder);
+}
+
+void write_durably(const fs::path& file, const std::string& text) {
+  const int descriptor = open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (descriptor < 0) fail("cannot create", file);
+  const bool good = write(descriptor, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+                    fsync(descriptor) == 0;
+  close(descriptor);
+  if (!good) fail("cannot write", file);
+}
+
+/// Size and CRC-32 of a file, as the manifest records them.
+nlohmann::json fingerprint(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) throw CheckpointError("checkpoint: cannot read " + file.string());
+  std::vector<char> chunk(1 << 20);
+  uLong crc = crc32(0, nullptr, 0);
+  int64_t bytes = 0;
+  while (stream.read(chunk.data(), static_cast<std::streamsize>(chunk.size())) || stream.gcount() > 0) {
+    crc = crc32(crc, reinterpret_cast<const Bytef*>(chunk.data()), static_cast<uInt>(stream.gcount()));
+    bytes += stream.gcount();
+  }
+  return {{"bytes", bytes}, {"crc32", static_cast<uint32_t>(crc)}};
+}
+
+std::optional<int64_t> step_in(const std::string& name) {
+  constexpr std::string_view prefix = "step_";
+  if (!name.starts_with(prefix)) return std::nullopt;
+  int64_t step = 0;
+  const char* end = name.data() + name.size();
+  const auto result = std::from_chars(name.data() + prefix.size(), end, step);
+  if (result.ec != std::errc() || result.ptr != end) return std::nullopt;
+  return step;
+}
+
+/// Makes `target`, which does not exist, what `fill` writes into a folder beside it, by one rename.
+void publish(const fs::path& target, const std::function<void(const fs::path&)>& fill) {
+  const fs::path aside = target.string() + ".writing";
+  fs::remove_all(aside);
+  fs::create_directories(aside);
+  try {
+    fill(aside);
+    fault_point("checkpoint.written");
+    sync_folder(aside);
+    fault_point("checkpoint.synced");
+    fs::rename(aside, target);
+    fault_point("checkpoint.renamed");
+    sync_folder(target.parent_path());
+  } catch (...) {
+    std::error_code ignored;
+    fs::remove_all(aside, ignored);
+    throw;
+  }
+}
+
+}  // namespace
+
+CheckpointStore::CheckpointStore(fs::path folder) : folder_(std::move(folder)) {}
+
+fs::path CheckpointStore::step_folder(int64_t step) const { return folder_ / ("step_" + std::to_string(step)); }
+
+void CheckpointStore::write(const Checkpoint& checkpoint, int64_t keep) const {
+  if (fs::exists(step_folder(checkpoint.step))) {
+    if (is_good(checkpoint.step)) return;
+    fs::remove_all(step_folder(checkpoint.step));
+  }
+  publish(step_folder(checkpoint.step), [&](const fs::path& aside) {
+    write_safetensors(aside / kWeights, checkpoint.weights);
+    write_safetensors(aside / kState, checkpoint.state);
+    nlohmann::json manifest = checkpoint.description;
+    manifest["step"] = checkpoint.step;
+    manifest["files"] = {{kWeights, fingerprint(aside / kWeights)}, {kState, fingerprint(aside / kState)}};
+    write_durably(aside / kManifest, manifest.dump(1) + "\n");
+  });
+  const auto all = steps();
+  for (size_t i = static_cast<size_t>(std::max<int64_t>(keep, 1)); i < all.size(); ++i) {
+    if (all[i] < checkpoint.step) fs::remove_all(step_folder(all[i]));
+  }
+}
+
+std::vector<int64_t> CheckpointStore::steps() const {
+  std::vector<int64_t> steps;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder_, error)) {
+    if (const auto step = step_in(entry.path().filename().string())) steps.push_back(*step);
+  }
+  std::sort(steps.rbegin(), steps.rend());
+  return steps;
+}
+
+nlohmann::json CheckpointStore::description(int64_t step) const {
+  const fs::path file = step_folder(step) / kManifest;
+  std::ifstream stream(file);
+  nlohmann::json manifest = nlohmann::json::parse(stream, nullptr, /*allow_exceptions=*/false);
+  if (!manifest.is_object() || !manifest.contains("files")) {
+    throw CheckpointError("checkpoint: expected a manifest in " + file.string() + ", found none that is complete");
+  }
+  for (const char* name : {kWeights, kState}) {
+    if (fingerprint(step_folder(step) / name) != manifest["files"].value(name, nlohmann::json())) {
+      throw CheckpointError("checkpoint: " + (step_folder(step) / name).string() +
+                            " does not have the size and checksum that its manifest gives; it was damaged after writing");
+    }
+  }
+  return manifest;
+}
+
+bool CheckpointStore::is_good(int64_t step) const {
+  try {
+    description(step);
+    return true;
+  } catch (const CheckpointError& error) {
+    spdlog::warn("{}", error.what());
+    return false;
+  }
+}
+
+std::optional<int64_t> CheckpointStore::newest_good() const {
+  for (const int64_t step : steps()) {
+    if (is_good(step)) return step;
+    spdlog::warn("{} is set aside as {}.bad", step_folder(step).string(), step_folder(step).string());
+    std::error_code ignored;
+    fs::rename(step_folder(step), step_folder(step).string() + ".bad", ignored);
+  }
+  return std::nullopt;
+}
+
+Checkpoint CheckpointStore::read(int64_t step) const {
+  Checkpoint checkpoint;
+  checkpoint.step = step;
+  checkpoint.description = description(step);
+  checkpoint.weights = read_safetensors(step_folder(step) / kWeights).tensors;
+  checkpoint.state = read_safetensors(step_folder(step) / kState).tensors;
+  return checkpoint;
+}
+
+void CheckpointStore::write_weights(const std::string& name, const std::vector<NamedTensor>& weights) const {
+  const fs::path folder = folder_ / name;
+  const fs::path aside = folder / (std::string(kWeights) + ".writing");
+  fs::create_directories(folder);
+  write_safetensors(aside, weights);
+  fs::rename(aside, folder / kWeights);
+  sync_folder(folder);
+}
+
+void fault_point(const char* name) {
+  static const std::string fault = [] {
+    const char* value = std::getenv("TUTTI_FAULT");
+    return std::string(value == nullptr ? "" : value);
+  }();
+  const size_t colon = fault.find(':');
+  if (colon == std::string::npos || fault.compare(0, colon, name) != 0) return;
+  static std::atomic<int64_t> visits = 0;
+  if (++visits == std::stoll(fault.substr(colon + 1))) kill(getpid(), SIGKILL);
+}
+
+}  // namespace tutti::train

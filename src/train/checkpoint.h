@@ -1,0 +1,66 @@
+// Checkpoints of one model: step_N/ folders that appear complete or not at all.
+#ifndef TUTTI_SRC_TRAIN_CHECKPOINT_H
+#define TUTTI_SRC_TRAIN_CHECKPOINT_H
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "src/train/safetensors.h"
+
+namespace tutti::train {
+
+class CheckpointError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// What step_N/ holds.
+struct Checkpoint {
+  int64_t step = 0;
+  std::vector<NamedTensor> weights;  ///< weights.safetensors: parameters and buffers by state-dict name
+  std::vector<NamedTensor> state;    ///< state.safetensors: moments, every grain's buffers
+  nlohmann::json description;        ///< in the manifest: progress, hashes, versions
+};
+
+/// The checkpoints in one model's folder. Writing: aside, synced, renamed last; the previous good one stays until then.
+class CheckpointStore {
+ public:
+  explicit CheckpointStore(std::filesystem::path folder);
+
+  /// Writes step_N/ (unless a good one is there: a step's contents never change) and removes all but the newest `keep`.
+  /// Throws SafetensorsError or std::system_error; what was there before is then untouched.
+  void write(const Checkpoint& checkpoint, int64_t keep) const;
+
+  /// The steps that have a folder, newest first.
+  std::vector<int64_t> steps() const;
+
+  /// The newest step whose files match their manifest. Folders that do not are renamed step_N.bad, with a warning.
+  std::optional<int64_t> newest_good() const;
+
+  /// Reads step_N/; throws CheckpointError naming the file that differs from the manifest.
+  Checkpoint read(int64_t step) const;
+
+  /// The description alone.
+  nlohmann::json description(int64_t step) const;
+
+  /// Replaces FOLDER/NAME/weights.safetensors as a whole (final/, best/).
+  void write_weights(const std::string& name, const std::vector<NamedTensor>& weights) const;
+
+ private:
+  bool is_good(int64_t step) const;
+  std::filesystem::path step_folder(int64_t step) const;
+  std::filesystem::path folder_;
+};
+
+/// A place where a test can end the process: TUTTI_FAULT=NAME:COUNT kills it (SIGKILL) at the COUNT-th visit of the
+/// point NAME. Does nothing otherwise.
+void fault_point(const char* name);
+
+}  // namespace tutti::train
+
+#endif

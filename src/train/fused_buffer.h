@@ -1,0 +1,48 @@
+// One allocation that holds the same kind of data (parameters, gradients, one moment) of every model of a rank.
+#ifndef TUTTI_SRC_TRAIN_FUSED_BUFFER_H
+#define TUTTI_SRC_TRAIN_FUSED_BUFFER_H
+
+#include <ATen/core/Tensor.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace tutti::train {
+
+/// Every segment begins at a multiple of this.
+inline constexpr int64_t kSegmentAlignment = 64;
+
+/// `bytes` rounded up to the segment alignment.
+inline int64_t aligned_bytes(int64_t bytes) {
+  return (bytes + kSegmentAlignment - 1) / kSegmentAlignment * kSegmentAlignment;
+}
+
+/// Zeroed memory of a fixed size, page aligned, taken from the system in one piece. Segments are handed out once, one
+/// behind the other; under the address sanitizer the padding between them is poisoned.
+class FusedBuffer {
+ public:
+  /// Throws std::bad_alloc naming nothing; `purpose` ("parameters") is for reports.
+  FusedBuffer(std::string purpose, int64_t size_bytes);
+  ~FusedBuffer();
+  FusedBuffer(FusedBuffer&& other) noexcept;
+  FusedBuffer& operator=(FusedBuffer&&) = delete;
+
+  /// The next segment: a tensor of this shape, 64-byte aligned, with a storage (and so a version counter) of its own.
+  /// Requires that the buffer has room for it.
+  at::Tensor take(at::IntArrayRef shape, at::ScalarType type);
+
+  const std::string& purpose() const { return purpose_; }
+  int64_t size_bytes() const { return size_bytes_; }
+  int64_t taken_bytes() const { return taken_bytes_; }
+
+ private:
+  std::string purpose_;
+  std::byte* data_ = nullptr;
+  int64_t size_bytes_ = 0;
+  int64_t taken_bytes_ = 0;
+};
+
+}  // namespace tutti::train
+
+#endif

@@ -1,0 +1,40 @@
+// metrics.jsonl: one JSON object a line, cut back to a checkpoint's length on resume.
+#ifndef TUTTI_SRC_TRAIN_METRICS_LOG_H
+#define TUTTI_SRC_TRAIN_METRICS_LOG_H
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace tutti::train {
+
+/// Appends lines. A full disk does not end a training: lines that cannot be written stay in memory and are tried again
+/// with the next one.
+class MetricsLog {
+ public:
+  /// Opens `file` (made if absent) and cuts it to `keep_bytes`. Throws std::system_error naming the file.
+  MetricsLog(std::filesystem::path file, int64_t keep_bytes);
+  ~MetricsLog();
+  MetricsLog(MetricsLog&& other) noexcept;
+
+  void write(const nlohmann::json& line);
+
+  /// Makes everything written so far durable. Throws std::system_error when that is not possible.
+  void sync();
+
+  /// Length of the file once all lines are written.
+  int64_t size_bytes() const { return written_bytes_ + static_cast<int64_t>(unwritten_.size()); }
+
+ private:
+  bool write_out();
+
+  std::filesystem::path path_;
+  int descriptor_ = -1;
+  int64_t written_bytes_ = 0;
+  std::string unwritten_;
+};
+
+}  // namespace tutti::train
+
+#endif

@@ -1,0 +1,145 @@
+#include "src/train/model_files.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+#include "data/philox.h"
+
+namespace tutti::train {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string moment_key(const std::string& moment, const std::string& parameter) { return moment + "/" + parameter; }
+
+std::string grain_key(size_t grain, const std::string& buffer) { return fmt::format("grain{}/{}", grain, buffer); }
+
+const at::Tensor* find(const std::vector<NamedTensor>& tensors, const std::string& name) {
+  for (const NamedTensor& tensor : tensors) {
+    if (tensor.name == name) return &tensor.tensor;
+  }
+  return nullptr;
+}
+
+void copy_named(const std::vector<NamedTensor>& tensors, const std::string& name, at::Tensor into, const char* where) {
+  const at::Tensor* found = find(tensors, name);
+  if (found == nullptr) {
+    throw CheckpointError(fmt::format("{}: expected a tensor `{}`, found none of that name", where, name));
+  }
+  if (found->sizes() != into.sizes()) {
+    throw CheckpointError(fmt::format("{}: tensor `{}`: expected shape [{}], found [{}]", where, name,
+                                      fmt::join(into.sizes(), ", "), fmt::join(found->sizes(), ", ")));
+  }
+  into.copy_(*found);
+}
+
+std::vector<NamedTensor> weights_of(const graph::Graph& graph, const ModelMemory& memory) {
+  std::vector<NamedTensor> weights;
+  for (size_t p = 0; p < graph.parameters.size(); ++p) {
+    weights.push_back({graph.parameters[p].name, memory.parameter_views[p]});
+  }
+  for (size_t b = 0; b < graph.buffers.size(); ++b) {
+    if (graph.buffers[b].persistent) weights.push_back({graph.buffers[b].name, memory.averaged_buffers[b]});
+  }
+  return weights;
+}
+
+/// Calls `visit(name, tensor)` for everything that state.safetensors holds.
+template <typename Visit>
+void for_each_state(const ModelSpec& spec, const graph::Graph& graph, const ModelMemory& memory, const Visit& visit) {
+  const std::vector<std::string> names = spec.optimizer.moment_names();
+  for (size_t m = 0; m < memory.moments.size(); ++m) {
+    for (size_t p = 0; p < graph.parameters.size(); ++p) {
+      visit(moment_key(names[m], graph.parameters[p].name),
+            memory.view(memory.moments[m], graph, static_cast<int64_t>(p)));
+    }
+  }
+  for (size_t grain = 0; grain < memory.grain_buffers.size(); ++grain) {
+    for (size_t b = 0; b < graph.buffers.size(); ++b) {
+      visit(grain_key(grain, graph.buffers[b].name), memory.grain_buffers[grain][b]);
+    }
+  }
+}
+
+int64_t kept_bytes(const Checkpoint* checkpoint, const char* log) {
+  return checkpoint == nullptr ? 0 : checkpoint->description.at(log).get<int64_t>();
+}
+
+}  // namespace
+
+std::string spec_hash(const ModelSpec& spec) {
+  return fmt::format("{:016x}", data::RandomKey::of(0, spec.source.dump()).value);
+}
+
+Checkpoint make_checkpoint(const ModelSpec& spec, const graph::Graph& graph, const ModelMemory& memory,
+                           const Progress& progress) {
+  Checkpoint checkpoint;
+  checkpoint.step = progress.step;
+  checkpoint.weights = weights_of(graph, memory);
+  for_each_state(spec, graph, memory, [&](const std::string& name, const at::Tensor& tensor) {
+    checkpoint.state.push_back({name, tensor});
+  });
+  checkpoint.description = {{"format", 1},
+                            {"name", spec.name},
+                            {"spec_hash", spec_hash(spec)},
+                            {"spec", spec.source},
+                            {"progress", progress}};
+  return checkpoint;
+}
+
+Progress restore(const Checkpoint& checkpoint, const ModelSpec& spec, const graph::Graph& graph, ModelMemory& memory) {
+  for (size_t p = 0; p < graph.parameters.size(); ++p) {
+    copy_named(checkpoint.weights, graph.parameters[p].name, memory.parameter_views[p], "weights.safetensors");
+  }
+  for_each_state(spec, graph, memory, [&](const std::string& name, const at::Tensor& tensor) {
+    copy_named(checkpoint.state, name, tensor, "state.safetensors");
+  });
+  return checkpoint.description.at("progress").get<Progress>();
+}
+
+void load_weights(const fs::path& file, const graph::Graph& graph, ModelMemory& memory) {
+  const std::vector<NamedTensor> tensors = read_safetensors(file).tensors;
+  for (size_t p = 0; p < graph.parameters.size(); ++p) {
+    copy_named(tensors, graph.parameters[p].name, memory.parameter_views[p], file.c_str());
+  }
+  for (size_t b = 0; b < graph.buffers.size(); ++b) {
+    if (find(tensors, graph.buffers[b].name) == nullptr) continue;
+    for (const auto& buffers : memory.grain_buffers) {
+      copy_named(tensors, graph.buffers[b].name, buffers[b], file.c_str());
+    }
+  }
+}
+
+ModelFiles::ModelFiles(fs::path folder, const ModelSpec& spec, const Checkpoint* resumed)
+    : spec_(spec),
+      store_((fs::create_directories(folder), folder)),
+      metrics_(folder / "metrics.jsonl", kept_bytes(resumed, "metrics_bytes")),
+      timing_(folder / "timing.jsonl", kept_bytes(resumed, "timing_bytes")) {}
+
+bool ModelFiles::write_checkpoint(Checkpoint checkpoint) {
+  try {
+    metrics_.sync();
+    timing_.sync();
+    checkpoint.description["metrics_bytes"] = metrics_.size_bytes();
+    checkpoint.description["timing_bytes"] = timing_.size_bytes();
+    store_.write(checkpoint, spec_.checkpoint.keep);
+    warned_ = false;
+    return true;
+  } catch (const std::exception& error) {
+    if (!std::exchange(warned_, true)) {
+      spdlog::warn("model {}: the checkpoint of step {} could not be written ({}); training goes on, the previous one "
+                   "stays, and the next one is tried as usual", spec_.name, checkpoint.step, error.what());
+    }
+    return false;
+  }
+}
+
+void ModelFiles::write_weights(const std::string& name, const std::vector<NamedTensor>& weights) {
+  store_.write_weights(name, weights);
+}
+
+}  // namespace tutti::train

@@ -1,0 +1,59 @@
+// The files of one model's output folder: metrics, checkpoints, final weights.
+#ifndef TUTTI_SRC_TRAIN_MODEL_FILES_H
+#define TUTTI_SRC_TRAIN_MODEL_FILES_H
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "src/graph/graph.h"
+#include "src/train/checkpoint.h"
+#include "src/train/metrics_log.h"
+#include "src/train/model_memory.h"
+#include "src/train/model_spec.h"
+#include "src/train/progress.h"
+
+namespace tutti::train {
+
+/// A model as tensors and numbers, between memory and files.
+Checkpoint make_checkpoint(const ModelSpec& spec, const graph::Graph& graph, const ModelMemory& memory,
+                           const Progress& progress);
+
+/// Puts a checkpoint's tensors into memory and returns its progress. Throws CheckpointError naming the tensor that is
+/// absent or has another shape.
+Progress restore(const Checkpoint& checkpoint, const ModelSpec& spec, const graph::Graph& graph, ModelMemory& memory);
+
+/// Sets parameters (and buffers, where given) from a safetensors file with state-dict names.
+void load_weights(const std::filesystem::path& file, const graph::Graph& graph, ModelMemory& memory);
+
+/// The hash of a model's bit-relevant keys, as checkpoints record it.
+std::string spec_hash(const ModelSpec& spec);
+
+/// OUT/models/NAME, written by the team's first member only.
+class ModelFiles {
+ public:
+  /// Makes the folder, and cuts the logs back to what the checkpoint `resumed` knows (null: empty logs).
+  ModelFiles(std::filesystem::path folder, const ModelSpec& spec, const Checkpoint* resumed);
+
+  void log(const nlohmann::json& line) { metrics_.write(line); }
+
+  /// Wall-clock figures: not deterministic, so kept apart from the metrics.
+  void log_timing(const nlohmann::json& line) { timing_.write(line); }
+
+  /// Writes step_N/. False, with a warning once, when the disk is full or gives an error: the previous one stays.
+  bool write_checkpoint(Checkpoint checkpoint);
+
+  /// Replaces `name`/weights.safetensors ("final", "best"). Throws.
+  void write_weights(const std::string& name, const std::vector<NamedTensor>& weights);
+
+ private:
+  const ModelSpec& spec_;
+  CheckpointStore store_;
+  MetricsLog metrics_, timing_;
+  bool warned_ = false;
+};
+
+}  // namespace tutti::train
+
+#endif

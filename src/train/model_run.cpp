@@ -1,0 +1,490 @@
+#include "src/train/model_run.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <cmath>
+#include <thread>
+#include <utility>
+
+#include "src/graph/initialise.h"
+#include "src/program/metric.h"
+#include "src/train/buffer_average.h"
+
+namespace tutti::train {
+
+using Clock = std::chrono::steady_clock;
+
+std::string name_of(ModelState state) {
+  switch (state) {
+    case ModelState::kRunning: return "running";
+    case ModelState::kFinished: return "finished";
+    case ModelState::kFailed: return "failed";
+    case ModelState::kCheckpointed: return "checkpointed";
+  }
+  return "unknown";
+}
+
+namespace {
+
+const comm::GrainRun& own_run(const ModelRunSetup& setup) {
+  return setup.line.team.runs.at(static_cast<size_t>(setup.line.team.position_of(setup.rank)));
+}
+
+int64_t slots_for(const comm::GrainRun& run, int64_t lane_count) { return std::min(run.end - run.begin, lane_count); }
+
+std::vector<at::Tensor> first_of(const std::vector<at::Tensor>& pool, int64_t count) {
+  return {pool.begin(), pool.begin() + count};
+}
+
+bool is_better(const std::string& metric, double value, double best, double min_delta) {
+  const bool greater = metric != "loss" && program::greater_is_better(program::metric_named(metric));
+  return greater ? value > best + min_delta : value < best - min_delta;
+}
+
+void initialise_parameters(const ModelSpec& spec, const graph::Graph& graph, ModelMemory& memory) {
+  for (size_t p = 0; p < graph.parameters.size(); ++p) {
+    graph::initialise(graph.parameters[p], static_cast<int64_t>(p), spec.seed, memory.parameter_views[p]);
+  }
+  if (!spec.init_file.empty()) load_weights(spec.init_file, graph, memory);
+}
+
+}  // namespace
+
+ModelLayout ModelRun::layout_for(const ModelSpec& spec, const graph::Graph& graph, const comm::GrainRun& run,
+                                 int64_t lane_count) {
+  const int64_t gradients = GrainSum::buffer_count(run.begin, run.end, lane_count) +
+                            GrainTrainer::scratch_count(spec, slots_for(run, lane_count));
+  return ModelLayout::of(graph, spec.double_precision ? at::kDouble : at::kFloat, spec.optimizer.moment_count(),
+                         gradients, spec.grains);
+}
+
+ModelRun::ModelRun(ModelRunSetup setup, ModelMemory memory)
+    : setup_(std::move(setup)),
+      memory_(std::move(memory)),
+      source_(*setup_.spec),
+      run_(own_run(setup_)),
+      first_member_(setup_.line.team.position_of(setup_.rank) == 0),
+      slot_count_(slots_for(run_, setup_.lane_count)),
+      trainer_(*setup_.spec, setup_.program, memory_, source_, slot_count_),
+      evaluation_(*setup_.spec, setup_.program, memory_, slot_count_),
+      updater_(*setup_.spec, setup_.program->graph(), memory_),
+      gradient_sum_(run_.begin, run_.end,
+                    first_of(memory_.gradients, GrainSum::buffer_count(run_.begin, run_.end, setup_.lane_count))),
+      evaluation_sum_(run_.begin, run_.end, {}),
+      last_checkpoint_(Clock::now()) {
+  const ModelSpec& spec = *setup_.spec;
+  const graph::Graph& graph = setup_.program->graph();
+  steps_per_epoch_ = (source_.batches_per_epoch() + spec.accumulate - 1) / spec.accumulate;
+  total_steps_ = spec.epochs * steps_per_epoch_;
+  if (spec.max_steps) total_steps_ = std::min(total_steps_, *spec.max_steps);
+  for (int slot = static_cast<int>(slot_count_); slot-- > 0;) free_slots_.push_back(slot);
+  if (setup_.resumed != nullptr) {
+    progress_ = restore(*setup_.resumed, spec, graph, memory_);
+  } else {
+    progress_.grain_rows.assign(static_cast<size_t>(spec.grains), 0);
+    initialise_parameters(spec, graph, memory_);
+  }
+  average_buffers(memory_, progress_.grain_rows);
+  shared_step_ = steps_done_ = progress_.step;
+  if (first_member_) files_.emplace(setup_.folder, spec, setup_.resumed);
+  publish_report();
+  if (progress_.step >= total_steps_ || progress_.stopped_early) {
+    after_share_ = AfterShare::kWrite;
+    begin(Stage::kShared);
+  } else {
+    begin_step();
+  }
+}
+
+bool ModelRun::has_work() const {
+  const std::lock_guard lock(mutex_);
+  if (visitor_count_ >= slot_count_) return false;
+  switch (stage_) {
+    case Stage::kTrain: return next_grain_ < run_.end && !free_slots_.empty() && gradient_sum_.has_room();
+    case Stage::kEvaluate: return next_grain_ < run_.end && !free_slots_.empty();
+    case Stage::kUpdate:
+    case Stage::kShared:
+    case Stage::kConclude: return !stage_taken_;
+    case Stage::kWaiting:
+    case Stage::kEnded: return false;
+  }
+  return false;
+}
+
+std::optional<ModelRun::Claim> ModelRun::claim() {
+  const std::lock_guard lock(mutex_);
+  Claim claim{stage_, 0, 0, 0};
+  switch (stage_) {
+    case Stage::kTrain:
+    case Stage::kEvaluate: {
+      if (next_grain_ >= run_.end || free_slots_.empty()) return std::nullopt;
+      const auto buffer = (stage_ == Stage::kTrain ? gradient_sum_ : evaluation_sum_).acquire();
+      if (!buffer) return std::nullopt;
+      claim.grain = next_grain_++;
+      claim.buffer = *buffer;
+      claim.slot = free_slots_.back();
+      free_slots_.pop_back();
+      return claim;
+    }
+    case Stage::kUpdate:
+    case Stage::kShared:
+    case Stage::kConclude:
+      if (std::exchange(stage_taken_, true)) return std::nullopt;
+      return claim;
+    case Stage::kWaiting:
+    case Stage::kEnded: return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+void ModelRun::work(Lane& lane, Clock::time_point until) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (visitor_count_ >= slot_count_) return;
+    ++visitor_count_;
+  }
+  const auto began = Clock::now();
+  const int64_t first_step = steps_done_;
+  bool worked = false;
+  try {
+    do {
+      const auto claimed = claim();
+      if (!claimed) break;
+      worked = true;
+      advance(lane, *claimed);
+      lane.work_count.fetch_add(1, std::memory_order_relaxed);
+    } while (Clock::now() < until);
+  } catch (const std::exception& error) {
+    // A team's other members wait for this one's next message, which will not come: then the job cannot go on.
+    if (!alone()) throw;
+    end(ModelState::kFailed, error.what());
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    --visitor_count_;
+  }
+  if (worked) setup_.trace->record("visit", spec().name, lane.index, began, Clock::now(), first_step, steps_done_);
+}
+
+void ModelRun::advance(Lane& lane, const Claim& claim) {
+  switch (claim.stage) {
+    case Stage::kTrain:
+    case Stage::kEvaluate: return run_grain(lane, claim);
+    case Stage::kUpdate: return update();
+    case Stage::kShared: return after_share();
+    case Stage::kConclude: return conclude();
+    case Stage::kWaiting:
+    case Stage::kEnded: return;
+  }
+}
+
+void ModelRun::run_grain(Lane& lane, const Claim& claim) {
+  const bool training = claim.stage == Stage::kTrain;
+  std::vector<double> scalars;
+  try {
+    const program::LaneRegion::Use use(lane.region);
+    scalars = training ? trainer_.compute(batches_of(progress_.step), progress_.step, claim.grain, claim.buffer,
+                                          claim.slot)
+                       : evaluation_.compute(claim.grain, claim.slot);
+  } catch (const std::exception& error) {
+    scalars.assign(static_cast<size_t>(training ? int64_t{GrainScalars::kCount} : evaluation_.statistics_count()), 0.0);
+    const std::lock_guard lock(mutex_);
+    if (error_.empty()) error_ = error.what();
+  }
+  const bool votes = training && first_member_ && claim.grain == run_.begin && spec().checkpoint.every_minutes > 0 &&
+                     Clock::now() - last_checkpoint_ >
+                         std::chrono::duration<double>(60 * spec().checkpoint.every_minutes);
+  if (votes) scalars[GrainScalars::kCheckpointVotes] = 1;
+  GrainSum& sum = training ? gradient_sum_ : evaluation_sum_;
+  const bool last = sum.finish(claim.grain, claim.buffer, std::move(scalars));
+  {
+    const std::lock_guard lock(mutex_);
+    free_slots_.push_back(claim.slot);
+  }
+  if (last) finish_sum(sum, training ? Stage::kUpdate : Stage::kConclude);
+}
+
+void ModelRun::finish_sum(GrainSum& sum, Stage next) {
+  const std::vector<GrainSum::Part> parts = sum.parts();
+  comm::Word word{*setup_.stop, take_error()};
+  summed_buffer_ = parts.front().buffer;
+  if (alone()) {
+    outcome_ = {parts.front().scalars, {word.stop_requested, std::move(word.error)}};
+    return begin(next);
+  }
+  std::vector<at::Tensor> flats;
+  std::vector<std::vector<double>> scalars;
+  for (const GrainSum::Part& part : parts) {
+    if (next == Stage::kUpdate) flats.push_back(sum.buffer(part.buffer));
+    scalars.push_back(part.scalars);
+  }
+  begin(Stage::kWaiting);
+  const auto began = Clock::now();
+  post_sum(setup_.line, std::move(flats), std::move(scalars), std::move(word),
+           fmt::format("sum of model {}, step {}", spec().name, progress_.step + 1),
+           [this, next, began](SumOutcome outcome) {
+             setup_.trace->record("exchange", spec().name, Trace::kExchange, began, Clock::now(), progress_.step,
+                                  progress_.step);
+             outcome_ = std::move(outcome);
+             begin(next);
+             setup_.notify();
+           });
+}
+
+void ModelRun::update() {
+  if (!outcome_.verdict.error.empty()) return end(ModelState::kFailed, outcome_.verdict.error);
+  const at::Tensor& gradient = memory_.gradients[static_cast<size_t>(summed_buffer_)];
+  const double denominator = outcome_.scalars[GrainScalars::kDenominator];
+  const double loss = outcome_.scalars[GrainScalars::kLoss] / denominator;
+  const double norm = updater_.gradient_norm(gradient, denominator);
+  if (!std::isfinite(loss) || !std::isfinite(norm)) {
+    const char* what = std::isfinite(loss) ? "gradient" : "loss";
+    return end(ModelState::kFailed, fmt::format("non-finite {} at step {}", what, progress_.step + 1));
+  }
+  const Rates now = rates();
+  log_step(loss, norm, now);
+  updater_.apply(gradient, denominator, norm, progress_.step, now);
+  const StepBatches batches = batches_of(progress_.step);
+  for (int64_t b = batches.first_batch; b < batches.last_batch; ++b) {
+    for (size_t g = 0; g < progress_.grain_rows.size(); ++g) {
+      progress_.grain_rows[g] += source_.grain_rows(b, static_cast<int64_t>(g)).count();
+    }
+  }
+  progress_.epoch_loss_sum += outcome_.scalars[GrainScalars::kLoss];
+  progress_.epoch_denominator += denominator;
+  steps_done_ = ++progress_.step;
+  stopping_ = stopping_ || outcome_.verdict.stop_requested;
+  checkpoint_voted_ = outcome_.scalars[GrainScalars::kCheckpointVotes] > 0;
+  publish_report();
+  at_epoch_end() ? settle_epoch() : settle_step();
+}
+
+void ModelRun::settle_epoch() {
+  if (evaluation_due()) return share_then(AfterShare::kEvaluate);
+  log_epoch(nullptr);
+  settle_step();
+}
+
+void ModelRun::share_then(AfterShare next) {
+  after_share_ = next;
+  if (alone() || memory_.averaged_buffers.empty() || shared_step_ == progress_.step) return after_share();
+  begin(Stage::kWaiting);
+  post_share(setup_.line, memory_.grain_blocks.narrow(0, 0, spec().grains),
+             fmt::format("running statistics of model {}, step {}", spec().name, progress_.step), [this] {
+               begin(Stage::kShared);
+               setup_.notify();
+             });
+}
+
+void ModelRun::after_share() {
+  if (shared_step_ != progress_.step) average_buffers(memory_, progress_.grain_rows);
+  shared_step_ = progress_.step;
+  if (after_share_ == AfterShare::kWrite) return write();
+  evaluation_sum_.reset();
+  {
+    const std::lock_guard lock(mutex_);
+    next_grain_ = run_.begin;
+  }
+  begin(Stage::kEvaluate);
+  if (slot_count_ > 1) setup_.notify();
+}
+
+void ModelRun::conclude() {
+  if (!outcome_.verdict.error.empty()) return end(ModelState::kFailed, outcome_.verdict.error);
+  stopping_ = stopping_ || outcome_.verdict.stop_requested;
+  const nlohmann::json results = evaluation_.results(outcome_.scalars);
+  observe(results);
+  log_epoch(results);
+  settle_step();
+}
+
+void ModelRun::observe(const nlohmann::json& results) {
+  progress_.last_evaluation = results;
+  const ModelSpec& model = spec();
+  if (model.schedule.kind == ScheduleSpec::Kind::kPlateau) {
+    progress_.plateau.observe(model.schedule, model.optimizer.lr, Evaluation::deciding_value(results, "loss"));
+  }
+  if (model.early_stopping) {
+    const double value = Evaluation::deciding_value(results, model.early_stopping->metric);
+    if (!progress_.early_best || is_better(model.early_stopping->metric, value, *progress_.early_best,
+                                           model.early_stopping->min_delta)) {
+      progress_.early_best = value;
+      progress_.early_bad_epochs = 0;
+    } else {
+      progress_.stopped_early = ++progress_.early_bad_epochs >= model.early_stopping->patience;
+    }
+  }
+  if (model.checkpoint.best.empty()) return;
+  const double value = Evaluation::deciding_value(results, model.checkpoint.best);
+  if (progress_.best_value && !is_better(model.checkpoint.best, value, *progress_.best_value, 0)) return;
+  progress_.best_value = value;
+  if (files_) write_best();
+}
+
+void ModelRun::write_best() {
+  try {
+    files_->write_weights("best", make_checkpoint(spec(), setup_.program->graph(), memory_, progress_).weights);
+  } catch (const std::exception& error) {
+    spdlog::warn("model {}: the best weights, of step {}, could not be written ({}); training goes on", spec().name,
+                 progress_.step, error.what());
+  }
+}
+
+void ModelRun::settle_step() {
+  const bool done = progress_.step >= total_steps_ || progress_.stopped_early;
+  if (done || stopping_ || checkpoint_due()) return share_then(AfterShare::kWrite);
+  begin_step();
+}
+
+void ModelRun::write() {
+  const bool done = progress_.step >= total_steps_ || progress_.stopped_early;
+  bool written = true;
+  if (files_) {
+    const auto began = Clock::now();
+    Checkpoint checkpoint = make_checkpoint(spec(), setup_.program->graph(), memory_, progress_);
+    const std::vector<NamedTensor> weights = checkpoint.weights;
+    written = files_->write_checkpoint(std::move(checkpoint));
+    last_checkpoint_ = Clock::now();
+    if (done) write_final(weights);
+    setup_.trace->record("checkpoint", spec().name, Trace::kExchange + 1, began, Clock::now(), progress_.step,
+                         progress_.step);
+  }
+  if (done) return end(ModelState::kFinished);
+  if (stopping_) return end(ModelState::kCheckpointed, written ? "" : "the last checkpoint could not be written");
+  begin_step();
+}
+
+void ModelRun::write_final(const std::vector<NamedTensor>& weights) {
+  constexpr int kTries = 3;
+  for (int attempt = 1;; ++attempt) {
+    try {
+      return files_->write_weights("final", weights);
+    } catch (const std::exception& error) {
+      if (attempt == kTries) {
+        throw std::runtime_error(fmt::format("the final weights could not be written: {}; make room and start again "
+                                             "with --resume", error.what()));
+      }
+      std::this_thread::sleep_for(std::chrono::seconds(1));
+    }
+  }
+}
+
+void ModelRun::begin(Stage stage) {
+  const std::lock_guard lock(mutex_);
+  stage_ = stage;
+  stage_taken_ = false;
+}
+
+void ModelRun::begin_step() {
+  gradient_sum_.reset();
+  {
+    const std::lock_guard lock(mutex_);
+    next_grain_ = run_.begin;
+  }
+  begin(Stage::kTrain);
+  if (slot_count_ > 1) setup_.notify();
+}
+
+void ModelRun::end(ModelState state, std::string reason) {
+  if (state == ModelState::kFailed) spdlog::error("model {} failed: {}", spec().name, reason);
+  if (state == ModelState::kFailed && files_) {
+    files_->log({{"event", "failed"}, {"step", progress_.step}, {"reason", reason}});
+  }
+  {
+    const std::lock_guard lock(report_mutex_);
+    report_.state = state;
+    report_.reason = std::move(reason);
+  }
+  publish_report();
+  begin(Stage::kEnded);
+  setup_.notify();
+}
+
+void ModelRun::log_epoch(const nlohmann::json& results) {
+  progress_.last_train_loss = progress_.epoch_loss_sum / progress_.epoch_denominator;
+  progress_.epoch_loss_sum = progress_.epoch_denominator = 0;
+  publish_report();
+  if (!files_) return;
+  const int64_t epoch = (progress_.step + steps_per_epoch_ - 1) / steps_per_epoch_;
+  nlohmann::json line = {{"event", "epoch"},
+                         {"epoch", epoch},
+                         {"step", progress_.step},
+                         {"train_loss", progress_.last_train_loss},
+                         {"lr", rates().lr}};
+  if (results.is_object()) line.update(results);
+  files_->log(line);
+  const double seconds = std::chrono::duration<double>(Clock::now() - started_).count();
+  files_->log_timing({{"epoch", epoch}, {"step", progress_.step}, {"seconds", seconds}});
+}
+
+void ModelRun::log_step(double loss, double norm, const Rates& now) {
+  if (!files_ || spec().log_every == 0 || (progress_.step + 1) % spec().log_every != 0) return;
+  files_->log({{"event", "step"},
+               {"epoch", progress_.step / steps_per_epoch_},
+               {"step", progress_.step + 1},
+               {"loss", loss},
+               {"lr", now.lr},
+               {"gradient_norm", norm}});
+}
+
+Rates ModelRun::rates() const {
+  const int64_t epochs = (total_steps_ + steps_per_epoch_ - 1) / steps_per_epoch_;
+  return rates_at(spec().schedule, spec().optimizer.lr, progress_.step, progress_.step / steps_per_epoch_,
+                  total_steps_, epochs, progress_.plateau.lr);
+}
+
+bool ModelRun::at_epoch_end() const {
+  return progress_.step % steps_per_epoch_ == 0 || progress_.step >= total_steps_;
+}
+
+bool ModelRun::evaluation_due() const {
+  if (!evaluation_.has_rows()) return false;
+  return progress_.step >= total_steps_ || (progress_.step / steps_per_epoch_) % spec().evaluate_every == 0;
+}
+
+bool ModelRun::checkpoint_due() const {
+  const CheckpointSpec& checkpoint = spec().checkpoint;
+  if (checkpoint.every_steps > 0 && progress_.step % checkpoint.every_steps == 0) return true;
+  if (checkpoint.every_epochs > 0 && at_epoch_end() &&
+      (progress_.step / steps_per_epoch_) % checkpoint.every_epochs == 0) {
+    return true;
+  }
+  return checkpoint_voted_;
+}
+
+StepBatches ModelRun::batches_of(int64_t step) const {
+  const int64_t first = step % steps_per_epoch_ * spec().accumulate;
+  return {step / steps_per_epoch_, first, std::min(first + spec().accumulate, source_.batches_per_epoch())};
+}
+
+std::string ModelRun::take_error() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(error_, {});
+}
+
+double ModelRun::done_fraction() const {
+  return total_steps_ == 0 ? 1.0 : static_cast<double>(steps_done_) / static_cast<double>(total_steps_);
+}
+
+bool ModelRun::ended() const {
+  const std::lock_guard lock(mutex_);
+  return stage_ == Stage::kEnded;
+}
+
+ModelReport ModelRun::report() const {
+  const std::lock_guard lock(report_mutex_);
+  return report_;
+}
+
+void ModelRun::publish_report() {
+  const std::lock_guard lock(report_mutex_);
+  report_.step = progress_.step;
+  report_.total_steps = total_steps_;
+  report_.epoch = progress_.step / steps_per_epoch_;
+  report_.train_loss = progress_.epoch_denominator > 0 ? progress_.epoch_loss_sum / progress_.epoch_denominator
+                                                       : progress_.last_train_loss;
+  if (report_.evaluation != progress_.last_evaluation) report_.evaluation = progress_.last_evaluation;
+}
+
+}  // namespace tutti::train

@@ -1,0 +1,55 @@
+#include "src/train/trial.h"
+
+#include <chrono>
+#include <utility>
+
+#include "src/graph/initialise.h"
+#include "src/program/lane_allocator.h"
+#include "src/train/evaluation.h"
+#include "src/train/grain_trainer.h"
+#include "src/train/model_memory.h"
+
+namespace tutti::train {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Address space for a trial; only what is touched takes memory.
+constexpr int64_t kTrialRegionBytes = int64_t{64} << 30;
+
+double seconds_since(Clock::time_point began) { return std::chrono::duration<double>(Clock::now() - began).count(); }
+
+}  // namespace
+
+TrialResult run_trial(const ModelSpec& spec, std::shared_ptr<const program::Program> program) {
+  const graph::Graph& graph = program->graph();
+  const auto layout = ModelLayout::of(graph, program->precision(), 0, 1 + GrainTrainer::scratch_count(spec, 1), 1);
+  FusedBuffers fused({layout}, {&graph});
+  ModelMemory memory(layout, graph, fused);
+  for (size_t p = 0; p < graph.parameters.size(); ++p) {
+    graph::initialise(graph.parameters[p], static_cast<int64_t>(p), spec.seed, memory.parameter_views[p]);
+  }
+  ModelSpec one_grain = spec;
+  one_grain.batch = (spec.batch + spec.grains - 1) / spec.grains;
+  one_grain.grains = 1;
+  const TrainingSource source(one_grain);
+  GrainTrainer trainer(one_grain, program, memory, source, 1);
+  Evaluation evaluation(one_grain, program, memory, 1);
+
+  TrialResult result;
+  program::LaneRegion region(kTrialRegionBytes);
+  const program::LaneRegion::Use use(region);
+  const int64_t last_batch = std::min(spec.accumulate, source.batches_per_epoch());
+  trainer.compute({0, 0, last_batch}, 0, 0, 0, 0);
+  auto began = Clock::now();
+  trainer.compute({0, 0, last_batch}, 0, 0, 0, 0);
+  result.step_seconds = seconds_since(began);
+  began = Clock::now();
+  evaluation.try_first_batches(0);
+  result.evaluation_seconds = seconds_since(began);
+  result.region_bytes = region.high_water_bytes();
+  return result;
+}
+
+}  // namespace tutti::train

@@ -1,0 +1,25 @@
+// Trial steps: what one grain of a model really needs, measured before training starts.
+#ifndef TUTTI_SRC_TRAIN_TRIAL_H
+#define TUTTI_SRC_TRAIN_TRIAL_H
+
+#include <cstdint>
+#include <memory>
+
+#include "src/program/program.h"
+#include "src/train/model_spec.h"
+
+namespace tutti::train {
+
+struct TrialResult {
+  int64_t region_bytes = 0;    ///< most that a lane's region held
+  double step_seconds = 0;     ///< one grain, forward, loss and backward, when warm
+  double evaluation_seconds = 0;  ///< one evaluation batch of each data set
+};
+
+/// Runs one grain of the first batch (the second time is timed), and one evaluation batch of each data set, on memory
+/// of its own: the model itself is not touched. Throws what the data or a kernel throws.
+TrialResult run_trial(const ModelSpec& spec, std::shared_ptr<const program::Program> program);
+
+}  // namespace tutti::train
+
+#endif

@@ -1,0 +1,89 @@
+#include "src/train/unified_network.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/train/parameter_groups.h"
+#include "src/train/trial.h"
+
+namespace tutti::train {
+
+std::shared_ptr<const graph::Graph> trained_graph(const ModelSpec& spec) {
+  const auto rules = resolve(*spec.graph, spec.parameter_rules, spec.optimizer);
+  const bool as_it_is = std::equal(rules.begin(), rules.end(), spec.graph->parameters.begin(),
+                                   [](const auto& rule, const auto& p) { return rule.trainable == p.trainable; });
+  if (as_it_is) return spec.graph;
+  auto graph = std::make_shared<graph::Graph>(*spec.graph);
+  for (size_t p = 0; p < rules.size(); ++p) graph->parameters[p].trainable = rules[p].trainable;
+  return graph;
+}
+
+std::shared_ptr<const program::Program> Programs::of(const ModelSpec& spec) {
+  const auto graph = trained_graph(spec);
+  program::CompileOptions options;
+  options.precision = spec.double_precision ? at::kDouble : at::kFloat;
+  if (spec.island) options.engine = program::CompileOptions::Engine::kIsland;
+  const std::string key = fmt::format("{}|{}|{}", graph->signature(), spec.double_precision, spec.island);
+  auto& program = by_signature_[key];
+  if (!program) program = program::Program::compile(graph, options);
+  return program;
+}
+
+UnifiedNetwork::UnifiedNetwork(const std::vector<Member>& members, const UnifiedNetworkOptions& options)
+    : options_(options) {
+  for (const Member& member : members) {
+    try {
+      prepare(member);
+    } catch (const std::exception& error) {
+      faults_.push_back(fmt::format("model {}: {}", member.spec->name, error.what()));
+    }
+  }
+  std::vector<ModelLayout> layouts;
+  std::vector<const graph::Graph*> graphs;
+  for (const Prepared& prepared : prepared_) {
+    layouts.push_back(prepared.layout);
+    graphs.push_back(&prepared.program->graph());
+  }
+  fused_ = std::make_unique<FusedBuffers>(layouts, graphs);
+  memory_.fused_bytes = fused_->size_bytes();
+  for (const auto& [key, bytes] : measured_) memory_.region_bytes = std::max(memory_.region_bytes, bytes);
+}
+
+void UnifiedNetwork::prepare(const Member& member) {
+  const ModelSpec& spec = *member.spec;
+  Prepared prepared{&member, programs_.of(spec), {}};
+  const comm::GrainRun& run = member.team.runs.at(static_cast<size_t>(member.team.position_of(options_.rank)));
+  prepared.layout = ModelRun::layout_for(spec, prepared.program->graph(), run, options_.lane_count);
+  const std::string shape = fmt::format("{}|{}|{}|{}", prepared.program->graph().signature(), spec.batch, spec.grains,
+                                        spec.evaluation_batch);
+  if (!measured_.contains(shape)) measured_[shape] = run_trial(spec, prepared.program).region_bytes;
+  prepared_.push_back(std::move(prepared));
+}
+
+std::vector<ModelRun*> UnifiedNetwork::start_runs() {
+  std::vector<ModelRun*> started;
+  for (Prepared& prepared : prepared_) {
+    const Member& member = *prepared.member;
+    try {
+      ModelMemory memory(prepared.layout, prepared.program->graph(), *fused_);
+      ModelRunSetup setup{member.spec,
+                          prepared.program,
+                          {options_.communicator, options_.queue, member.team, member.tag},
+                          options_.rank,
+                          options_.lane_count,
+                          options_.models_folder / member.spec->name,
+                          member.resumed ? &*member.resumed : nullptr,
+                          options_.stop,
+                          options_.notify,
+                          options_.trace};
+      runs_.push_back(std::make_unique<ModelRun>(std::move(setup), std::move(memory)));
+      started.push_back(runs_.back().get());
+    } catch (const std::exception& error) {
+      faults_.push_back(fmt::format("model {}: {}", member.spec->name, error.what()));
+    }
+  }
+  return started;
+}
+
+}  // namespace tutti::train

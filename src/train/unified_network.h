@@ -1,0 +1,96 @@
+// The unified network: all models that a rank holds, their programs, and the fused buffers they lie in.
+#ifndef TUTTI_SRC_TRAIN_UNIFIED_NETWORK_H
+#define TUTTI_SRC_TRAIN_UNIFIED_NETWORK_H
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/program/program.h"
+#include "src/train/model_memory.h"
+#include "src/train/model_run.h"
+#include "src/train/model_spec.h"
+#include "src/train/trace.h"
+
+namespace tutti::train {
+
+/// One model that this rank takes part in.
+struct Member {
+  const ModelSpec* spec = nullptr;
+  comm::Team team;
+  int tag = 0;
+  std::optional<Checkpoint> resumed;
+};
+
+struct UnifiedNetworkOptions {
+  int rank = 0;
+  comm::Communicator* communicator = nullptr;
+  comm::ExchangeQueue* queue = nullptr;
+  std::filesystem::path models_folder;  ///< OUT/models
+  int64_t lane_count = 1;
+  const std::atomic<bool>* stop = nullptr;
+  std::function<void()> notify;
+  Trace* trace = nullptr;
+};
+
+/// Bytes, by what they are for.
+struct MemoryReport {
+  int64_t fused_bytes = 0;   ///< parameters, gradients, moments, the graphs' own buffers
+  int64_t region_bytes = 0;  ///< what one lane's region must hold: the largest program's need
+};
+
+/// The programs of a set of models: models of equal graphs, precision and engine (a group) share one.
+class Programs {
+ public:
+  std::shared_ptr<const program::Program> of(const ModelSpec& spec);
+
+ private:
+  std::map<std::string, std::shared_ptr<const program::Program>> by_signature_;
+};
+
+/// The graph that is trained: the spec's, with the parameters frozen that its rules freeze.
+std::shared_ptr<const graph::Graph> trained_graph(const ModelSpec& spec);
+
+/// Builds everything a rank needs to train its models; nothing runs yet but one trial step and one trial evaluation
+/// per group and grain size, which measure what a lane's region must hold.
+class UnifiedNetwork {
+ public:
+  /// Collects faults of single models instead of throwing: see faults(). `members` must stay where they are.
+  UnifiedNetwork(const std::vector<Member>& members, const UnifiedNetworkOptions& options);
+
+  /// "model NAME: what is wrong", for each model that cannot be trained.
+  const std::vector<std::string>& faults() const { return faults_; }
+
+  /// The models' runs, once the lanes exist. Call once.
+  std::vector<ModelRun*> start_runs();
+
+  const std::vector<std::unique_ptr<ModelRun>>& runs() const { return runs_; }
+  MemoryReport memory() const { return memory_; }
+
+ private:
+  struct Prepared {
+    const Member* member;
+    std::shared_ptr<const program::Program> program;
+    ModelLayout layout;
+  };
+  void prepare(const Member& member);
+
+  UnifiedNetworkOptions options_;
+  Programs programs_;
+  std::vector<Prepared> prepared_;
+  std::map<std::string, int64_t> measured_;  // region bytes by group and grain size
+  std::unique_ptr<FusedBuffers> fused_;
+  std::vector<std::unique_ptr<ModelRun>> runs_;
+  std::vector<std::string> faults_;
+  MemoryReport memory_;
+};
+
+}  // namespace tutti::train
+
+#endif
