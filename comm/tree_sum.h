@@ -30,8 +30,8 @@ struct Verdict {
 /// (`subtrees_of` its run); a reduce-scatter adds them in tree order and an all-gather returns the sum.
 ///
 /// Collective over the team: all members start it with the same tag, element count and scalar count. It only makes
-/// progress inside progress(), on the communication thread. Where one member reports an error nobody sums, and
-/// finished() tells it to all.
+/// progress inside progress(), on the communication thread. Where one member reports an error nobody sums, and the
+/// verdict tells it to all; the sum's and the scalars' values are then unspecified.
 template <typename Element>  // float or double
 class TreeSum {
  public:
@@ -41,7 +41,8 @@ class TreeSum {
   };
 
   /// `parts` are in the order of subtrees_of(own run), and must live, untouched, until finished. `sum` (as long as
-  /// each part's elements) may be the first part's own memory. `tag` is used with tag + 1 as well.
+  /// each part's elements) may be the first part's own memory. `tag` is used with tag + 1 as well; two operations that
+  /// run at the same time need tags of their own. Throws std::invalid_argument where the parts do not fit the team.
   TreeSum(Communicator& communicator, const Team& team, int tag, std::vector<Part> parts, Word word,
           std::span<Element> sum);
   ~TreeSum();
@@ -56,6 +57,9 @@ class TreeSum {
 
   /// The members (ranks) this operation still waits for.
   std::vector<int> waiting_for() const;
+
+  /// The memory an operation allocates on the member at `position` of the team, beside the caller's parts and sum.
+  static int64_t buffer_bytes(const Team& team, int position, int64_t element_count, int64_t scalar_count);
 
  private:
   struct State;
