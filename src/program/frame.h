@@ -14,10 +14,10 @@ namespace tutti::program {
 /// Which random numbers a run draws. A random value belongs to (key, step, micro-batch, node, row of the whole global
 /// batch, element), so it does not depend on grains, lanes or ranks.
 struct RandomPosition {
-  data::RandomKey key;      ///< the model's key for this purpose ("dropout")
-  uint32_t step = 0;        ///< optimizer step
-  uint32_t micro_batch = 0; ///< of gradient accumulation; < 2^16
-  int64_t first_row = 0;    ///< the row of the global batch that is this grain's row 0
+  data::RandomKey key;       ///< the model's key for this purpose ("dropout")
+  uint32_t step = 0;         ///< optimizer step
+  uint32_t micro_batch = 0;  ///< of gradient accumulation; < 2^16
+  int64_t first_row = 0;     ///< the row of the global batch that is this grain's row 0
 };
 
 /// All the state of one run of one program over one grain: values by ValueId, gradients by ValueId, and what

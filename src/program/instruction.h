@@ -9,20 +9,17 @@
 
 #include "src/graph/graph.h"
 #include "src/program/frame.h"
+#include "src/program/gradient.h"
 
 namespace tutti::program {
 
-/// A gradient that an instruction's backward produces, and how it is to be delivered.
-struct GradientTarget {
-  enum class Mode { kNone, kWrite, kAdd };
-  graph::ValueId value = graph::kNoValue;
-  Mode mode = Mode::kNone;  ///< none: nobody needs it; write: first writer; add: there is one already
-  bool bound = false;       ///< a parameter's: written into the bound view; otherwise a tensor may take its place
-};
+enum class Pass { kForward, kBackward };
 
-/// Delivers a freshly computed gradient as the target's mode says. A bound gradient is copied or added into its view;
-/// an unbound one is kept, or added to what is there. May take over `gradient`'s memory.
-void deliver(Frame& frame, const GradientTarget& target, at::Tensor gradient);
+/// The size of a run, as far as predictions of memory depend on it.
+struct RunSize {
+  int64_t rows = 0;           ///< of the grain
+  int64_t element_bytes = 4;  ///< of the program's precision
+};
 
 /// The compiled form of a node. Immutable, shared by all frames and threads.
 class Instruction {
@@ -39,13 +36,20 @@ class Instruction {
   /// For messages, traces and `tutti plan`: "conv2d", "island(aten::foo)".
   virtual std::string name() const = 0;
 
-  /// Bytes that forward allocates and backward still needs, for a grain of `rows` rows, as far as they are this
-  /// instruction's own (not the outputs).
-  virtual int64_t saved_bytes(int64_t rows, int64_t element_bytes) const = 0;
+  /// The values, among its inputs and outputs, that backward reads: they are kept until then.
+  virtual std::vector<graph::ValueId> kept_values() const { return {}; }
 
-  /// Bytes of outputs and scratch that are alive at the most at once inside forward or backward, beyond inputs,
-  /// outputs and saved tensors.
-  virtual int64_t scratch_bytes(int64_t rows, int64_t element_bytes) const = 0;
+  /// True where the output is a view of the first input.
+  virtual bool shares_memory(bool /*training*/) const { return false; }
+  /// True where the gradients of the inputs are views of the output's gradient.
+  virtual bool shares_gradient() const { return shares_memory(/*training=*/true); }
+
+  /// Predicted bytes that forward allocates and backward still needs, beyond inputs and outputs.
+  virtual int64_t saved_bytes(const RunSize& /*size*/) const { return 0; }
+
+  /// Predicted bytes that a pass needs at the most at once beyond inputs, outputs, saved tensors and the gradients
+  /// that it leaves.
+  virtual int64_t scratch_bytes(const RunSize& /*size*/, Pass /*pass*/) const { return 0; }
 
   virtual bool is_island() const { return false; }
 };

@@ -13,10 +13,10 @@ namespace tutti::program {
 struct LossSpec {
   enum class Kind { kCrossEntropy, kMse, kL1, kHuber, kBceWithLogits };
   Kind kind = Kind::kCrossEntropy;
-  double label_smoothing = 0;         ///< cross-entropy
-  std::vector<double> class_weights;  ///< cross-entropy; empty = 1 each
-  int64_t ignore_index = -100;        ///< cross-entropy
-  double delta = 1;                   ///< Huber
+  double label_smoothing = 0;            ///< cross-entropy
+  std::vector<double> class_weights;     ///< cross-entropy; empty = 1 each
+  int64_t ignore_index = -100;           ///< cross-entropy
+  double delta = 1;                      ///< Huber
   std::vector<double> positive_weights;  ///< BCE with logits; empty = 1 each
   bool integer_targets() const { return kind == Kind::kCrossEntropy; }
 };

@@ -34,7 +34,7 @@ class Program {
 
   const graph::Graph& graph() const;
   at::ScalarType precision() const;
-  const std::vector<std::unique_ptr<Instruction>>& instructions() const;
+  std::vector<const Instruction*> instructions() const;
 
   /// A frame with the right number of slots and constants bound. Inputs, parameters, parameter gradients and buffers
   /// are the caller's to bind before each run (views that stay bound may be left).
@@ -55,7 +55,7 @@ class Program {
   /// Predicted peak of transient bytes of a training run (or an evaluation run) over `rows` rows.
   int64_t transient_bytes(int64_t rows, bool training) const;
 
-  /// The names of the nodes that run as autograd islands.
+  /// The operators that run inside autograd islands, each once: "aten::foo".
   std::vector<std::string> islands() const;
 
  private:

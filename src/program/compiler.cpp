@@ -1,0 +1,271 @@
+// The compiler: grouping of nodes, gradient targets, instructions, liveness.
+#include "src/program/compiler.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/program/autograd_island.h"
+#include "src/program/node_context.h"
+#include "src/program/operator_call.h"
+#include "src/program/registry.h"
+
+namespace tutti::program {
+namespace {
+
+using graph::Argument;
+using graph::Graph;
+using graph::GraphError;
+using graph::kNoValue;
+using graph::Node;
+using graph::ValueId;
+using graph::ValueKind;
+using Mode = GradientTarget::Mode;
+
+/// A set of values.
+using ValueSet = std::vector<bool>;
+
+/// Nodes that become one instruction.
+struct Unit {
+  std::vector<int64_t> nodes;
+  InstructionFactory factory = nullptr;  ///< null: an island
+};
+
+template <typename Visit>
+void for_each_input(const Node& node, Visit visit) {
+  for (const Argument& argument : node.arguments) {
+    for (const ValueId id : argument.ids) {
+      if (id != kNoValue) visit(id);
+    }
+  }
+}
+
+void check_value_id(const Graph& graph, const Node& node, ValueId id) {
+  if (id < 0 || id >= static_cast<ValueId>(graph.values.size())) {
+    throw GraphError(fmt::format("{}: value {} is not one of the graph's {} values. Check what built the graph.",
+                                 described(node), id, graph.values.size()));
+  }
+}
+
+/// Every value must be made before it is read.
+void check_order(const Graph& graph) {
+  ValueSet made(graph.values.size());
+  for (size_t id = 0; id < made.size(); ++id) made[id] = graph.values[id].kind != ValueKind::kResult;
+  for (const Node& node : graph.nodes) {
+    for_each_input(node, [&](ValueId id) {
+      check_value_id(graph, node, id);
+      if (!made[id]) {
+        throw GraphError(fmt::format("{}: reads value {} (\"{}\") before any node makes it. Reorder the nodes.",
+                                     described(node), id, graph.values[id].name));
+      }
+    });
+    for (const ValueId id : node.outputs) {
+      if (id == kNoValue) continue;
+      check_value_id(graph, node, id);
+      made[id] = true;
+    }
+  }
+  for (const ValueId id : graph.outputs) {
+    if (id < 0 || id >= static_cast<ValueId>(made.size()) || !made[id]) {
+      throw GraphError(fmt::format("output value {} is made by no node. Check what built the graph.", id));
+    }
+  }
+}
+
+/// True where a node writes into a value that is not a counter: later nodes read the value by its old name, which only
+/// one island over the whole graph gets right.
+bool writes_in_place(const Node& node, InstructionFactory factory) {
+  return factory == nullptr && !OperatorCall(node).mutated_values().empty();
+}
+
+std::vector<Unit> group_nodes(const Graph& graph, CompileOptions::Engine engine) {
+  std::vector<Unit> units;
+  Unit everything;
+  bool is_one_island = engine == CompileOptions::Engine::kIsland;
+  for (int64_t i = 0; i < static_cast<int64_t>(graph.nodes.size()); ++i) {
+    const InstructionFactory factory = find_factory(graph, graph.nodes[i]);
+    is_one_island = is_one_island || writes_in_place(graph.nodes[i], factory);
+    everything.nodes.push_back(i);
+    if (factory == nullptr && !units.empty() && units.back().factory == nullptr) {
+      units.back().nodes.push_back(i);
+    } else {
+      units.push_back({{i}, factory});
+    }
+  }
+  if (is_one_island && !everything.nodes.empty()) return {everything};
+  return units;
+}
+
+/// The values through which a gradient flows: they depend on a trainable parameter, and an output depends on them.
+ValueSet differentiated_values(const Graph& graph) {
+  ValueSet depends(graph.values.size()), influences(graph.values.size());
+  for (const graph::Parameter& parameter : graph.parameters) depends[parameter.value] = parameter.trainable;
+  for (const Node& node : graph.nodes) {
+    bool any = false;
+    for_each_input(node, [&](ValueId id) { any = any || depends[id]; });
+    for (const ValueId id : node.outputs) {
+      if (id != kNoValue) depends[id] = any && c10::isFloatingType(graph.values[id].type);
+    }
+  }
+  for (const ValueId id : graph.outputs) influences[id] = true;
+  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
+    const bool any = std::any_of(node->outputs.begin(), node->outputs.end(),
+                                 [&](ValueId id) { return id != kNoValue && influences[id] && depends[id]; });
+    if (any) for_each_input(*node, [&](ValueId id) { influences[id] = true; });
+  }
+  ValueSet both(graph.values.size());
+  for (size_t id = 0; id < both.size(); ++id) both[id] = depends[id] && influences[id];
+  return both;
+}
+
+class Compiler {
+ public:
+  Compiler(std::shared_ptr<const Graph> graph, const CompileOptions& options) : graph_(*graph) {
+    result_.graph = std::move(graph);
+    result_.precision = options.precision;
+    check_order(graph_);
+    units_ = group_nodes(graph_, options.engine);
+    differentiated_ = differentiated_values(graph_);
+  }
+
+  CompiledGraph run() {
+    list_inputs_and_outputs();
+    assign_gradients();
+    for (size_t i = 0; i < units_.size(); ++i) make_instruction(i);
+    plan_drops();
+    bind_constants();
+    for (ValueId id = 0; id < value_count(); ++id) {
+      if (graph_.values[id].kind == ValueKind::kResult) result_.results.push_back(id);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  ValueId value_count() const { return static_cast<ValueId>(graph_.values.size()); }
+  bool is_result(ValueId id) const { return graph_.values[id].kind == ValueKind::kResult; }
+
+  /// The steps' inputs (values from outside the unit) and outputs (values that are read outside it).
+  void list_inputs_and_outputs() {
+    std::vector<int64_t> unit_of(graph_.values.size(), -1);
+    for (size_t i = 0; i < units_.size(); ++i) {
+      CompiledStep& step = result_.steps.emplace_back();
+      for (const int64_t node : units_[i].nodes) {
+        for_each_input(graph_.nodes[node], [&](ValueId id) {
+          const bool is_inner = unit_of[id] == static_cast<int64_t>(i);
+          if (!is_inner && std::find(step.inputs.begin(), step.inputs.end(), id) == step.inputs.end()) {
+            step.inputs.push_back(id);
+          }
+        });
+        for (const ValueId id : graph_.nodes[node].outputs) {
+          if (id != kNoValue) unit_of[id] = static_cast<int64_t>(i);
+        }
+      }
+    }
+    ValueSet is_read(graph_.values.size());
+    for (const ValueId id : graph_.outputs) is_read[id] = true;
+    for (const CompiledStep& step : result_.steps) {
+      for (const ValueId id : step.inputs) is_read[id] = true;
+    }
+    for (ValueId id = 0; id < value_count(); ++id) {
+      if (unit_of[id] >= 0 && is_read[id]) result_.steps[unit_of[id]].outputs.push_back(id);
+    }
+  }
+
+  /// In the order of backward: the first to write a gradient overwrites, the later ones add. The caller has written
+  /// those of the graph's outputs.
+  void assign_gradients() {
+    ValueSet is_written(graph_.values.size());
+    for (const ValueId id : graph_.outputs) is_written[id] = is_result(id);
+    for (auto step = result_.steps.rbegin(); step != result_.steps.rend(); ++step) {
+      const bool any =
+          std::any_of(step->outputs.begin(), step->outputs.end(), [&](ValueId id) { return differentiated_[id]; });
+      if (!any) continue;
+      for (const ValueId id : step->inputs) {
+        if (!differentiated_[id]) continue;
+        step->targets.push_back({id, is_written[id] ? Mode::kAdd : Mode::kWrite, !is_result(id)});
+        is_written[id] = true;
+      }
+    }
+    for (const graph::Parameter& parameter : graph_.parameters) {
+      if (parameter.trainable && !is_written[parameter.value]) {
+        result_.untouched_parameters.push_back(parameter.value);
+      }
+    }
+  }
+
+  static GradientTarget find_target(const CompiledStep& step, ValueId id) {
+    const auto found = std::find_if(step.targets.begin(), step.targets.end(),
+                                    [id](const GradientTarget& target) { return target.value == id; });
+    return found == step.targets.end() ? GradientTarget{id, Mode::kNone, false} : *found;
+  }
+
+  void make_instruction(size_t index) {
+    const Unit& unit = units_[index];
+    CompiledStep& step = result_.steps[index];
+    step.first_slot = result_.slot_count;
+    const Node& first = graph_.nodes[unit.nodes.front()];
+    if (unit.factory == nullptr) {
+      IslandBoundary boundary{unit.nodes, {}, step.outputs};
+      for (const ValueId id : step.inputs) boundary.inputs.push_back(find_target(step, id));
+      step.instruction = std::make_unique<AutogradIsland>(graph_, std::move(boundary), result_.slot_count);
+      step.description = step.instruction->name();
+      result_.has_island = true;
+    } else {
+      OperatorCall{first};  // refuses arguments that do not fit the schema
+      std::vector<std::vector<GradientTarget>> targets;
+      for (const Argument& argument : first.arguments) {
+        std::vector<GradientTarget>& list = targets.emplace_back();
+        for (const ValueId id : argument.ids) list.push_back(find_target(step, id));
+      }
+      step.instruction = unit.factory(NodeContext(graph_, unit.nodes.front(), targets, result_.slot_count));
+      step.outputs = first.outputs;
+      step.description = described(first);
+    }
+    step.end_slot = result_.slot_count;
+  }
+
+  /// A result is dropped after its last reader. The graph's outputs stay.
+  void plan_drops() {
+    const auto step_count = static_cast<int64_t>(result_.steps.size());
+    std::vector<int64_t> last_forward(graph_.values.size(), -1), first_backward(graph_.values.size(), step_count);
+    for (int64_t i = 0; i < step_count; ++i) {
+      const CompiledStep& step = result_.steps[i];
+      for (const ValueId id : step.outputs) last_forward[id] = i;
+      for (const ValueId id : step.inputs) last_forward[id] = i;
+      if (!step.has_backward()) continue;
+      for (const ValueId id : step.instruction->kept_values()) first_backward[id] = std::min(first_backward[id], i);
+    }
+    for (ValueId id = 0; id < value_count(); ++id) {
+      const bool is_output = std::find(graph_.outputs.begin(), graph_.outputs.end(), id) != graph_.outputs.end();
+      if (!is_result(id) || is_output || last_forward[id] < 0) continue;
+      CompiledStep& last = result_.steps[last_forward[id]];
+      last.dropped_after_evaluation.push_back(id);
+      if (first_backward[id] == step_count) {
+        last.dropped_after_training_forward.push_back(id);
+      } else {
+        result_.steps[first_backward[id]].dropped_after_backward.push_back(id);
+      }
+    }
+  }
+
+  void bind_constants() {
+    for (const graph::Constant& constant : graph_.constants) {
+      const bool follows = constant.tensor.scalar_type() == at::kFloat;
+      result_.constants.push_back(follows ? constant.tensor.to(result_.precision) : constant.tensor);
+    }
+  }
+
+  const Graph& graph_;
+  CompiledGraph result_;
+  std::vector<Unit> units_;
+  ValueSet differentiated_;
+};
+
+}  // namespace
+
+CompiledGraph compile_graph(std::shared_ptr<const Graph> graph, const CompileOptions& options) {
+  return Compiler(std::move(graph), options).run();
+}
+
+}  // namespace tutti::program

@@ -1,0 +1,102 @@
+// Convolutions by ATen's kernels; gradients that nobody needs are not computed.
+#include "src/program/convolution.h"
+
+#include <ATen/ATen.h>
+
+namespace tutti::program {
+namespace {
+
+/// What aten::convolution takes besides tensors.
+struct Geometry {
+  std::vector<int64_t> stride, padding, dilation, output_padding;
+  bool transposed = false;
+  int64_t groups = 1;
+};
+
+class Convolution final : public Instruction {
+ public:
+  Convolution(const NodeContext& context, Geometry geometry)
+      : geometry_(std::move(geometry)),
+        input_(context.value(0)),
+        weight_(context.value(1)),
+        bias_(context.value(2)),
+        output_(context.output()),
+        targets_{context.target(0), context.target(1), context.target(2)},
+        input_value_(context.graph().values[input_]),
+        output_value_(context.graph().values[output_]),
+        weight_value_(context.graph().values[weight_]),
+        bias_size_{geometry_.transposed ? context.shape(weight_)[1] * geometry_.groups : context.shape(weight_)[0]},
+        name_(context.node().target.substr(context.node().target.find("::") + 2)) {}
+
+  void forward(Frame& frame) const override {
+    const std::optional<at::Tensor> bias =
+        bias_ == graph::kNoValue ? std::optional<at::Tensor>() : std::optional<at::Tensor>(frame.values[bias_]);
+    frame.values[output_] =
+        at::convolution(frame.values[input_], frame.values[weight_], bias, geometry_.stride, geometry_.padding,
+                        geometry_.dilation, geometry_.transposed, geometry_.output_padding, geometry_.groups);
+  }
+
+  void backward(Frame& frame) const override {
+    auto [input, weight, bias] = at::convolution_backward(
+        frame.gradients[output_], frame.values[input_], frame.values[weight_], bias_size_, geometry_.stride,
+        geometry_.padding, geometry_.dilation, geometry_.transposed, geometry_.output_padding, geometry_.groups,
+        {targets_[0].needed(), targets_[1].needed(), targets_[2].needed()});
+    deliver(frame, targets_[0], std::move(input));
+    deliver(frame, targets_[1], std::move(weight));
+    deliver(frame, targets_[2], std::move(bias));
+  }
+
+  std::string name() const override { return name_; }
+  std::vector<graph::ValueId> kept_values() const override { return {input_, weight_}; }
+
+  int64_t scratch_bytes(const RunSize& size, Pass pass) const override {
+    int64_t bytes = columns_bytes(size);
+    if (pass == Pass::kBackward && targets_[1].needed()) {
+      bytes += value_bytes(weight_value_, size.rows, size.element_bytes);
+    }
+    return bytes;
+  }
+
+ private:
+  /// LibTorch's plain kernels (float64) unfold the whole input; oneDNN's (float32) do not.
+  int64_t columns_bytes(const RunSize& size) const {
+    if (size.element_bytes == 4) return 0;
+    const graph::Value& spread = geometry_.transposed ? input_value_ : output_value_;
+    const int64_t positions = element_count(spread, size.rows) / spread.shape[1];
+    const int64_t taps = element_count(weight_value_, 1) / weight_value_.shape[0];
+    return whole_blocks(positions * taps * size.element_bytes);
+  }
+
+  Geometry geometry_;
+  graph::ValueId input_, weight_, bias_, output_;
+  std::array<GradientTarget, 3> targets_;
+  graph::Value input_value_, output_value_, weight_value_;
+  std::vector<int64_t> bias_size_;
+  std::string name_;
+};
+
+}  // namespace
+
+std::unique_ptr<Instruction> make_convolution(const NodeContext& context) {
+  const auto dimensions = static_cast<size_t>(context.rank(context.value(1)) - 2);
+  Geometry geometry;
+  geometry.stride = context.integers(3, dimensions);
+  geometry.padding = context.integers(4, dimensions);
+  geometry.dilation = context.integers(5, dimensions);
+  geometry.output_padding.assign(dimensions, 0);
+  geometry.groups = context.integer(6);
+  return std::make_unique<Convolution>(context, std::move(geometry));
+}
+
+std::unique_ptr<Instruction> make_transposed_convolution(const NodeContext& context) {
+  Geometry geometry;
+  geometry.stride = context.integers(3, 2);
+  geometry.padding = context.integers(4, 2);
+  geometry.output_padding = context.integers(5, 2);
+  geometry.groups = context.integer(6);
+  geometry.dilation = context.integers(7, 2);
+  geometry.transposed = true;
+  return std::make_unique<Convolution>(context, std::move(geometry));
+}
+
+}  // namespace tutti::program

@@ -1,0 +1,140 @@
+// aten::add, aten::cat and the step counter aten::add_.
+#include "src/program/elementwise.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+namespace tutti::program {
+namespace {
+
+using graph::Argument;
+
+class Add final : public Instruction {
+ public:
+  explicit Add(const NodeContext& context)
+      : left_(context.value(0)),
+        right_(context.value(1)),
+        output_(context.output()),
+        factor_(context.number(2)),
+        left_target_(context.target(0)),
+        right_target_(context.target(1)) {}
+
+  void forward(Frame& frame) const override {
+    frame.values[output_] = at::add(frame.values[left_], frame.values[right_], factor_);
+  }
+
+  void backward(Frame& frame) const override {
+    const at::Tensor& gradient = frame.gradients[output_];
+    deliver(frame, left_target_, gradient);
+    if (right_target_.needed()) deliver(frame, right_target_, factor_ == 1 ? gradient : at::mul(gradient, factor_));
+  }
+
+  std::string name() const override { return "add"; }
+  bool shares_gradient() const override { return factor_ == 1; }
+
+ private:
+  graph::ValueId left_, right_, output_;
+  double factor_;
+  GradientTarget left_target_, right_target_;
+};
+
+class Cat final : public Instruction {
+ public:
+  explicit Cat(const NodeContext& context)
+      : inputs_(context.values(0)),
+        output_(context.output()),
+        dimension_(at::maybe_wrap_dim(context.integer(1), context.rank(output_))),
+        targets_(context.targets(0)) {
+    for (const graph::ValueId input : inputs_) sizes_.push_back(context.shape(input)[dimension_]);
+  }
+
+  void forward(Frame& frame) const override {
+    std::vector<at::Tensor> inputs;
+    for (const graph::ValueId input : inputs_) inputs.push_back(frame.values[input]);
+    frame.values[output_] = at::cat(inputs, dimension_);
+  }
+
+  void backward(Frame& frame) const override {
+    int64_t begin = 0;
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      if (targets_[i].needed()) {
+        deliver(frame, targets_[i], frame.gradients[output_].narrow(dimension_, begin, sizes_[i]).contiguous());
+      }
+      begin += sizes_[i];
+    }
+  }
+
+  std::string name() const override { return "cat"; }
+
+ private:
+  std::vector<graph::ValueId> inputs_;
+  graph::ValueId output_;
+  int64_t dimension_;
+  std::vector<GradientTarget> targets_;
+  std::vector<int64_t> sizes_;  ///< of each input along the dimension
+};
+
+class Counter final : public Instruction {
+ public:
+  explicit Counter(const NodeContext& context) : buffer_(context.value(0)), step_(context.number(1)) {}
+
+  void forward(Frame& frame) const override {
+    if (frame.training) frame.values[buffer_].add_(step_);
+  }
+  void backward(Frame&) const override {}
+  std::string name() const override { return "counter"; }
+
+ private:
+  graph::ValueId buffer_;
+  double step_;
+};
+
+bool reads(const graph::Node& node, graph::ValueId id) {
+  return std::any_of(node.arguments.begin(), node.arguments.end(), [id](const Argument& argument) {
+    return std::find(argument.ids.begin(), argument.ids.end(), id) != argument.ids.end();
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<Instruction> make_add(const NodeContext& context) { return std::make_unique<Add>(context); }
+
+bool add_has_instruction(const graph::Graph& graph, const graph::Node& node) {
+  if (node.arguments.size() != 3 || node.arguments[1].kind != Argument::Kind::kValue) return false;
+  const graph::Value& left = graph.values[node.arguments[0].ids.front()];
+  const graph::Value& right = graph.values[node.arguments[1].ids.front()];
+  return left.shape == right.shape && left.type == right.type;
+}
+
+std::unique_ptr<Instruction> make_cat(const NodeContext& context) { return std::make_unique<Cat>(context); }
+
+bool cat_has_instruction(const graph::Graph& graph, const graph::Node& node) {
+  if (node.arguments.size() != 2 || !node.arguments[1].constant.isInt()) return false;
+  const int64_t rank = static_cast<int64_t>(graph.values[node.outputs.front()].shape.size());
+  const int64_t dimension = node.arguments[1].constant.toInt();
+  const auto is_known = [&](graph::ValueId id) {
+    const graph::Value& value = graph.values[id];
+    return static_cast<int64_t>(value.shape.size()) == rank &&
+           value.shape[at::maybe_wrap_dim(dimension, rank)] != graph::kBatch;
+  };
+  return std::all_of(node.arguments[0].ids.begin(), node.arguments[0].ids.end(), is_known);
+}
+
+std::unique_ptr<Instruction> make_counter(const NodeContext& context) { return std::make_unique<Counter>(context); }
+
+bool counter_has_instruction(const graph::Graph& graph, const graph::Node& node) {
+  if (node.arguments.size() != 3 || node.arguments[1].kind != Argument::Kind::kConstant) return false;
+  const graph::ValueId buffer = node.arguments[0].ids.front();
+  const c10::IValue& factor = node.arguments[2].constant;
+  const bool is_plain = factor.isInt() && factor.toInt() == 1;
+  const auto is_read = [&](graph::ValueId id) {
+    return std::find(graph.outputs.begin(), graph.outputs.end(), id) != graph.outputs.end() ||
+           std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                       [&](const graph::Node& other) { return &other != &node && reads(other, id); });
+  };
+  return is_plain && graph.values[buffer].kind == graph::ValueKind::kBuffer && !is_read(buffer) &&
+         std::none_of(node.outputs.begin(), node.outputs.end(), is_read);
+}
+
+}  // namespace tutti::program

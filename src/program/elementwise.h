@@ -1,0 +1,26 @@
+// Sums and concatenations of tensors, and the counters of batch norm.
+#ifndef TUTTI_SRC_PROGRAM_ELEMENTWISE_H
+#define TUTTI_SRC_PROGRAM_ELEMENTWISE_H
+
+#include <memory>
+
+#include "src/program/instruction.h"
+#include "src/program/node_context.h"
+
+namespace tutti::program {
+
+/// aten::add.Tensor of two tensors of one shape.
+std::unique_ptr<Instruction> make_add(const NodeContext& context);
+bool add_has_instruction(const graph::Graph& graph, const graph::Node& node);
+
+/// aten::cat along a dimension that is not the batch.
+std::unique_ptr<Instruction> make_cat(const NodeContext& context);
+bool cat_has_instruction(const graph::Graph& graph, const graph::Node& node);
+
+/// aten::add_.Tensor(buffer, number): adds in training, does nothing in evaluation. Nothing may read its result.
+std::unique_ptr<Instruction> make_counter(const NodeContext& context);
+bool counter_has_instruction(const graph::Graph& graph, const graph::Node& node);
+
+}  // namespace tutti::program
+
+#endif

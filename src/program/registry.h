@@ -1,0 +1,19 @@
+// Which operators have an instruction of their own.
+#ifndef TUTTI_SRC_PROGRAM_REGISTRY_H
+#define TUTTI_SRC_PROGRAM_REGISTRY_H
+
+#include <memory>
+
+#include "src/program/instruction.h"
+#include "src/program/node_context.h"
+
+namespace tutti::program {
+
+using InstructionFactory = std::unique_ptr<Instruction> (*)(const NodeContext&);
+
+/// The factory for this node; null where it must run as an autograd island.
+InstructionFactory find_factory(const graph::Graph& graph, const graph::Node& node);
+
+}  // namespace tutti::program
+
+#endif

@@ -1,0 +1,17 @@
+// Operators that only change a tensor's shape.
+#ifndef TUTTI_SRC_PROGRAM_SHAPE_H
+#define TUTTI_SRC_PROGRAM_SHAPE_H
+
+#include <memory>
+
+#include "src/program/instruction.h"
+#include "src/program/node_context.h"
+
+namespace tutti::program {
+
+std::unique_ptr<Instruction> make_flatten(const NodeContext& context);  ///< aten::flatten.using_ints
+std::unique_ptr<Instruction> make_reshape(const NodeContext& context);  ///< aten::reshape, aten::view
+
+}  // namespace tutti::program
+
+#endif
