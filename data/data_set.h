@@ -10,38 +10,18 @@
 #include <string>
 #include <vector>
 
+#include "data/data_error.h"
+#include "data/field.h"
 #include "data/philox.h"
 
 namespace tutti::data {
 
-/// A fault of a data set (missing or cut file, wrong type, label out of range): the end of the models that read it, and
-/// of nothing else. The message names the file, and the row where there is one.
-class DataError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-enum class ElementType { kUint8, kInt8, kInt16, kInt32, kInt64, kFloat32, kFloat64 };
-
-int64_t size_bytes(ElementType type);
-std::string name_of(ElementType type);
-
-/// One column of a data set: `/inputs/NAME` or `/targets/NAME`.
-struct Field {
-  std::string name;
-  ElementType type = ElementType::kFloat32;
-  std::vector<int64_t> shape;             ///< of one row; empty = a scalar
-  std::vector<double> mean, deviation;    ///< per channel (shape[0]) or one for all; empty = values are used as stored
-  std::vector<std::string> class_names;   ///< of an integer target, where the importer knew them
-  int64_t class_count = 0;                ///< of an integer target; 0 = unknown
-  int64_t row_elements() const;
-};
-
 /// How the rows of an input are changed while they are gathered. All of it is keyed by (seed, epoch, row).
 struct Augmentation {
-  bool flip = false;      ///< mirror the last dimension with probability 1/2
-  int64_t crop = 0;       ///< pad the last two dimensions by this many zeros on each side, cut out at a random place
-  double noise = 0;       ///< standard deviation of Gaussian noise, added after normalisation
+  bool flip = false;  ///< mirror the last dimension with probability 1/2
+  int64_t crop = 0;   ///< pad the last two dimensions by this many zeros (as stored) on each side, cut out at a
+                      ///< random place
+  double noise = 0;   ///< standard deviation of Gaussian noise, added after normalisation
   bool any() const { return flip || crop > 0 || noise > 0; }
 };
 
@@ -76,8 +56,9 @@ class DataSet {
   /// its resumption, read the same data exactly when these are equal.
   virtual uint64_t fingerprint() const = 0;
 
-  /// Gathers rows of a field as floats, normalised and augmented, into `out`
-  /// ([rows.size(), row_elements] row-major). Element is float or double.
+  /// Gathers rows of a field as floats, normalised and augmented, into `out` ([rows.size(), row_elements] row-major).
+  /// The field is found by its name; its mean and deviation are those of the argument, so a copy without them gives the
+  /// values as stored, and a training set's field normalises the test set.
   virtual void gather(const Field& field, std::span<const int64_t> rows, const Augmentation& augmentation,
                       AugmentationKey key, std::span<float> out) const = 0;
   virtual void gather(const Field& field, std::span<const int64_t> rows, const Augmentation& augmentation,
@@ -88,7 +69,10 @@ class DataSet {
   virtual void gather_integers(const Field& field, std::span<const int64_t> rows, int64_t low, int64_t high,
                                int64_t ignored, std::span<int64_t> out) const = 0;
 
-  /// Bytes read from shards so far, by this process.
+  /// Tells that these rows are wanted soon. Returns at once; a streamed field reads their blocks ahead.
+  virtual void prefetch(const Field& field, std::span<const int64_t> rows) const = 0;
+
+  /// Bytes read from shards so far, by this process: rows gathered, and blocks read to verify or stream them.
   virtual int64_t read_bytes() const = 0;
 
   /// The file and the row within it that hold a global row, for messages: "digits/train-0.h5, row 17".

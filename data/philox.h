@@ -53,8 +53,14 @@ class Permutation {
   /// Requires 0 <= index < size.
   int64_t operator()(int64_t index) const;
 
+  /// The index that is taken to `value`. Requires 0 <= value < size.
+  int64_t inverse(int64_t value) const;
+
  private:
   static constexpr int kRounds = 4;
+  uint64_t forward(uint64_t value) const;
+  uint64_t backward(uint64_t value) const;
+
   int64_t size_;
   int half_bits_;
   std::array<uint32_t, kRounds> round_keys_;

@@ -1,0 +1,100 @@
+// Reads what a shard says about itself.
+#include "data/shard.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+
+#include "data/hdf5_file.h"
+
+namespace tutti::data {
+namespace {
+
+std::vector<uint32_t> read_checksums(const Hdf5File& file, const std::string& path, int64_t row_count) {
+  if (!file.has("/checksums") || !file.has(path.substr(0, path.rfind('/'))) || !file.has(path)) return {};
+  const Hdf5Dataset dataset = file.open_dataset(path);
+  const std::vector<int64_t> shape = dataset.shape();
+  if (dataset.type() != ElementType::kInt64 || shape != std::vector<int64_t>{block_count_of(row_count)}) {
+    throw DataError(fmt::format("{}: expected {} checksums of int64", dataset.name(), block_count_of(row_count)));
+  }
+  std::vector<int64_t> values(static_cast<size_t>(shape[0]));
+  dataset.read_rows(0, shape[0], std::as_writable_bytes(std::span(values)));
+  return {values.begin(), values.end()};
+}
+
+void check_normalisation(const Field& field, const std::string& name) {
+  const size_t channels = field.mean.size();
+  const bool fits =
+      channels == 0 || channels == 1 || (!field.shape.empty() && static_cast<int64_t>(channels) == field.shape[0]);
+  if (!fits || field.deviation.size() != channels) {
+    throw DataError(
+        fmt::format("{}: {} means and {} deviations: expected as many of one as of the other, and one for "
+                    "all or one per channel of {}",
+                    name, channels, field.deviation.size(), describe(field)));
+  }
+  if (std::any_of(field.deviation.begin(), field.deviation.end(), [](double value) { return !(value > 0); })) {
+    throw DataError(fmt::format("{}: a deviation is not greater than 0", name));
+  }
+}
+
+ShardColumn read_column(const Hdf5File& file, FieldRole role, const std::string& field_name, const ShardInfo& info) {
+  const Hdf5Dataset dataset = file.open_dataset(dataset_path(role, field_name));
+  ShardColumn column{role, {}, dataset.offset_bytes(), {}};
+  Field& field = column.field;
+  field.name = field_name;
+  field.type = dataset.type();
+  field.shape = dataset.shape();
+  if (field.shape[0] != info.row_count) {
+    throw DataError(fmt::format("{}: expected {} rows as the file's attribute 'rows' says, found {}", dataset.name(),
+                                info.row_count, field.shape[0]));
+  }
+  field.shape.erase(field.shape.begin());
+  if (dataset.has_attribute("mean")) field.mean = dataset.number_attribute("mean");
+  if (dataset.has_attribute("deviation")) field.deviation = dataset.number_attribute("deviation");
+  if (dataset.has_attribute("class_names")) field.class_names = dataset.text_list_attribute("class_names");
+  field.class_count = dataset.has_attribute("class_count") ? dataset.integer_attribute("class_count")
+                                                           : static_cast<int64_t>(field.class_names.size());
+  check_normalisation(field, dataset.name());
+  column.checksums = read_checksums(file, checksum_path(role, field_name), info.row_count);
+  const int64_t end_bytes = column.offset_bytes.value_or(0) + info.row_count * field.row_bytes();
+  if (column.offset_bytes && end_bytes > info.file_bytes) {
+    throw DataError(fmt::format("{}: the file is cut: expected at least {} bytes, found {}; copy or make it again",
+                                dataset.name(), end_bytes, info.file_bytes));
+  }
+  return column;
+}
+
+}  // namespace
+
+std::string dataset_path(FieldRole role, const std::string& name) {
+  return (role == FieldRole::kInput ? "/inputs/" : "/targets/") + name;
+}
+
+std::string checksum_path(FieldRole role, const std::string& name) { return "/checksums" + dataset_path(role, name); }
+
+ShardInfo read_shard_info(const std::filesystem::path& path) {
+  std::error_code error;
+  ShardInfo info{path, static_cast<int64_t>(std::filesystem::file_size(path, error)), 0, {}};
+  if (error) throw DataError(fmt::format("{}: cannot be read: {}", path.string(), error.message()));
+  const Hdf5File file = Hdf5File::open(path);
+  if (!file.has_attribute("format") || file.text_attribute("format") != kShardFormat) {
+    throw DataError(fmt::format("{}: expected a shard (attribute format = '{}'); make one with `tutti shard`",
+                                path.string(), kShardFormat));
+  }
+  const int64_t version = file.integer_attribute("version");
+  if (version != kShardVersion) {
+    throw DataError(fmt::format("{}: expected shard version {}, found {}; make the shard again with `tutti shard`",
+                                path.string(), kShardVersion, version));
+  }
+  info.row_count = file.integer_attribute("rows");
+  for (const FieldRole role : {FieldRole::kInput, FieldRole::kTarget}) {
+    const std::string group = role == FieldRole::kInput ? "/inputs" : "/targets";
+    if (!file.has(group)) continue;
+    for (const std::string& name : file.names_in(group)) info.columns.push_back(read_column(file, role, name, info));
+  }
+  if (info.columns.empty()) throw DataError(fmt::format("{}: holds no field in /inputs or /targets", path.string()));
+  return info;
+}
+
+}  // namespace tutti::data
