@@ -1,0 +1,60 @@
+// The models' results as an output folder holds them, of a finished or of a running job.
+#ifndef TUTTI_LAUNCH_RESULTS_H
+#define TUTTI_LAUNCH_RESULTS_H
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tutti::launch {
+
+/// One model's standing.
+struct ModelResult {
+  std::string name;
+  std::string state;   ///< "finished", "failed", "running", "checkpointed", or "stopped" (by a kill)
+  std::string reason;  ///< of a failure
+  nlohmann::json labels = nlohmann::json::object();  ///< sweep variables and their values
+  int64_t epoch = 0, step = 0;
+  nlohmann::json metrics = nlohmann::json::object();  ///< {"train": {"loss": ..}, "validation": {...}, "test": {...}}
+
+  /// A metric by its full name ("test.accuracy"); none where it is absent or not finite.
+  std::optional<double> metric(const std::string& full_name) const;
+};
+
+/// All models of OUT: from summary.json when the job has ended, else from each model's metrics.jsonl. Ordered as in the
+/// summary, or by name. Throws UsageError when `out` is not an output folder.
+std::vector<ModelResult> read_results(const std::filesystem::path& out);
+
+/// The full names of all metrics that occur: train's first, then validation's, then test's.
+std::vector<std::string> metric_names(const std::vector<ModelResult>& results);
+
+/// The full name of the metric that ranks the models: `wanted` ("accuracy" or "test.accuracy"; a short name means
+/// validation's where there is one, else test's), or when empty the first but loss. Empty when there is none at all.
+/// Throws UsageError, naming the known ones, when `wanted` does not occur.
+std::string deciding_metric(const std::vector<ModelResult>& results, const std::string& wanted);
+
+/// Best first by a metric; models without it last. Stable.
+void sort_best_first(std::vector<ModelResult>& results, const std::string& full_name);
+
+/// The models that have the same values of some sweep variables.
+struct ResultGroup {
+  std::vector<std::string> values;  ///< of the variables, in their order
+  int64_t model_count = 0;          ///< those that have the metric
+  double mean = 0;
+  double deviation = 0;  ///< of the sample (n - 1); 0 for one model
+};
+
+/// Groups by sweep variables, best mean first; models that lack a variable or the metric are left out. Throws
+/// UsageError when no model has all variables.
+std::vector<ResultGroup> group_by(const std::vector<ModelResult>& results, const std::vector<std::string>& variables,
+                                  const std::string& full_name);
+
+/// A label's or metric's value as text: strings without quotes.
+std::string text_of(const nlohmann::json& value);
+
+}  // namespace tutti::launch
+
+#endif

@@ -1,0 +1,107 @@
+// Reads the results of an output folder.
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "launch/command.h"
+#include "launch/results.h"
+
+namespace tutti::launch {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kParts[] = {"validation", "test"};
+
+/// Takes {"validation": {...}, "test": {...}} and a training loss under `loss_key`, where they are.
+void take_metrics(const nlohmann::json& line, const char* loss_key, ModelResult& result) {
+  if (line.contains(loss_key)) result.metrics["train"]["loss"] = line[loss_key];
+  for (const char* part : kParts) {
+    if (line.contains(part) && line[part].is_object()) result.metrics[part] = line[part];
+  }
+}
+
+void take_position(const nlohmann::json& line, ModelResult& result) {
+  result.epoch = line.value("epoch", result.epoch);
+  result.step = line.value("step", result.step);
+  result.reason = line.value("reason", result.reason);
+}
+
+std::vector<ModelResult> read_summary(const fs::path& file) {
+  std::ifstream stream(file);
+  const nlohmann::json summary = nlohmann::json::parse(stream, nullptr, /*allow_exceptions=*/false);
+  if (!summary.is_object() || !summary.contains("models")) {
+    throw UsageError(
+        fmt::format("{}: expected a summary with \"models\", found something else; remove it to see the "
+                    "models' own metrics",
+                    file.string()));
+  }
+  std::vector<ModelResult> results;
+  for (const nlohmann::json& model : summary["models"]) {
+    ModelResult& result = results.emplace_back();
+    result.name = model.value("name", "");
+    result.state = model.value("state", "");
+    if (model.contains("labels") && model["labels"].is_object()) result.labels = model["labels"];
+    take_position(model, result);
+    take_metrics(model, "train_loss", result);
+  }
+  return results;
+}
+
+/// The sweep variables that model.yaml names, as text or numbers.
+nlohmann::json read_labels(const fs::path& file) {
+  nlohmann::json labels = nlohmann::json::object();
+  if (!fs::exists(file)) return labels;
+  const YAML::Node node = YAML::LoadFile(file.string())["labels"];
+  if (!node.IsDefined() || !node.IsMap()) return labels;
+  for (const auto& entry : node) {
+    const auto text = entry.second.as<std::string>();
+    const nlohmann::json number = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+    labels[entry.first.as<std::string>()] = number.is_number() ? number : nlohmann::json(text);
+  }
+  return labels;
+}
+
+ModelResult read_model(const fs::path& folder, bool job_is_running) {
+  ModelResult result;
+  result.name = folder.filename().string();
+  result.labels = read_labels(folder / "model.yaml");
+  result.state = fs::exists(folder / "final" / "weights.safetensors") ? "finished"
+                 : job_is_running                                     ? "running"
+                                                                      : "stopped";
+  std::ifstream stream(folder / "metrics.jsonl");
+  for (std::string text; std::getline(stream, text);) {
+    // The last line of a running job may be half written.
+    const nlohmann::json line = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+    if (!line.is_object()) continue;
+    const std::string event = line.value("event", "");
+    take_position(line, result);
+    take_metrics(line, event == "step" ? "loss" : "train_loss", result);
+    if (event == "failed") result.state = "failed";
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<ModelResult> read_results(const fs::path& out) {
+  const bool job_is_running = fs::exists(out / "lock");
+  if (!job_is_running && fs::exists(out / "summary.json")) return read_summary(out / "summary.json");
+  if (!fs::is_directory(out / "models")) {
+    throw UsageError(
+        fmt::format("{}: expected the output folder of a job (with `models` or `summary.json`), found {}; "
+                    "give the folder that `run: out` names",
+                    out.string(), fs::exists(out) ? "neither" : "nothing"));
+  }
+  std::vector<ModelResult> results;
+  for (const auto& entry : fs::directory_iterator(out / "models")) {
+    if (entry.is_directory()) results.push_back(read_model(entry.path(), job_is_running));
+  }
+  std::sort(results.begin(), results.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  return results;
+}
+
+}  // namespace tutti::launch
