@@ -18,7 +18,7 @@ constexpr std::chrono::microseconds kLongestSleep{1000};
 
 std::chrono::nanoseconds AwakeClock::look() {
   const auto now = std::chrono::steady_clock::now();
-  awake_ += std::min<std::chrono::nanoseconds>(now - last_look_, kLongestStep);
+  awake_ += std::min<std::chrono::nanoseconds>(now - last_look_, longest_step_);
   last_look_ = now;
   return awake_;
 }

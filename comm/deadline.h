@@ -33,17 +33,17 @@ struct Deadline {
 };
 
 /// A clock that counts only the time in which this process ran: a pause between two looks at it counts as at most
-/// kLongestStep. So a process that was stopped and continued does not take the others for silent.
+/// `longest_step`. So a process that was stopped and continued does not take the others for silent.
 class AwakeClock {
  public:
-  static constexpr std::chrono::nanoseconds kLongestStep = std::chrono::seconds(1);
-
-  AwakeClock() : last_look_(std::chrono::steady_clock::now()) {}
+  explicit AwakeClock(std::chrono::nanoseconds longest_step = std::chrono::seconds(1))
+      : longest_step_(longest_step), last_look_(std::chrono::steady_clock::now()) {}
 
   /// The time this process was awake since the clock's construction.
   std::chrono::nanoseconds look();
 
  private:
+  std::chrono::nanoseconds longest_step_;
   std::chrono::steady_clock::time_point last_look_;
   std::chrono::nanoseconds awake_{0};
 };
