@@ -1,5 +1,7 @@
 tutti_torch_test(instructions_test LIBRARIES tutti_program TIMEOUT 60)
 tutti_torch_test(dropout_test LIBRARIES tutti_program)
 tutti_torch_test(program_test LIBRARIES tutti_program TIMEOUT 120)
+tutti_torch_test(lane_allocator_test LIBRARIES tutti_program)
 tutti_torch_test(loss_test LIBRARIES tutti_program)
+tutti_torch_test(memory_test LIBRARIES tutti_program TIMEOUT 120)
 tutti_torch_test(metric_test LIBRARIES tutti_program)

@@ -64,7 +64,7 @@ class Convolution final : public Instruction {
     const graph::Value& spread = geometry_.transposed ? input_value_ : output_value_;
     const int64_t positions = element_count(spread, size.rows) / spread.shape[1];
     const int64_t taps = element_count(weight_value_, 1) / weight_value_.shape[0];
-    return whole_blocks(positions * taps * size.element_bytes);
+    return block_bytes(positions * taps * size.element_bytes);
   }
 
   Geometry geometry_;

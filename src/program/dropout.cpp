@@ -66,7 +66,7 @@ class Dropout final : public Instruction {
   std::string name() const override { return "dropout"; }
   bool shares_memory(bool training) const override { return !active_ || !training; }
   int64_t saved_bytes(const RunSize& size) const override {
-    return active_ ? whole_blocks(element_count(value_, size.rows)) : 0;
+    return active_ ? block_bytes(element_count(value_, size.rows)) : 0;
   }
 
  private:

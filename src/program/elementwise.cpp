@@ -9,6 +9,7 @@ namespace tutti::program {
 namespace {
 
 using graph::Argument;
+using graph::ValueId;
 
 class Add final : public Instruction {
  public:
@@ -34,7 +35,7 @@ class Add final : public Instruction {
   bool shares_gradient() const override { return factor_ == 1; }
 
  private:
-  graph::ValueId left_, right_, output_;
+  ValueId left_, right_, output_;
   double factor_;
   GradientTarget left_target_, right_target_;
 };
@@ -46,12 +47,12 @@ class Cat final : public Instruction {
         output_(context.output()),
         dimension_(at::maybe_wrap_dim(context.integer(1), context.rank(output_))),
         targets_(context.targets(0)) {
-    for (const graph::ValueId input : inputs_) sizes_.push_back(context.shape(input)[dimension_]);
+    for (const ValueId input : inputs_) sizes_.push_back(context.shape(input)[dimension_]);
   }
 
   void forward(Frame& frame) const override {
     std::vector<at::Tensor> inputs;
-    for (const graph::ValueId input : inputs_) inputs.push_back(frame.values[input]);
+    for (const ValueId input : inputs_) inputs.push_back(frame.values[input]);
     frame.values[output_] = at::cat(inputs, dimension_);
   }
 
@@ -68,8 +69,8 @@ class Cat final : public Instruction {
   std::string name() const override { return "cat"; }
 
  private:
-  std::vector<graph::ValueId> inputs_;
-  graph::ValueId output_;
+  std::vector<ValueId> inputs_;
+  ValueId output_;
   int64_t dimension_;
   std::vector<GradientTarget> targets_;
   std::vector<int64_t> sizes_;  ///< of each input along the dimension
@@ -77,20 +78,20 @@ class Cat final : public Instruction {
 
 class Counter final : public Instruction {
  public:
-  explicit Counter(const NodeContext& context) : buffer_(context.value(0)), step_(context.number(1)) {}
+  explicit Counter(const NodeContext& context) : buffer_(context.value(0)), step_(context.integer(1)) {}
 
   void forward(Frame& frame) const override {
-    if (frame.training) frame.values[buffer_].add_(step_);
+    if (frame.training) *frame.values[buffer_].mutable_data_ptr<int64_t>() += step_;
   }
   void backward(Frame&) const override {}
   std::string name() const override { return "counter"; }
 
  private:
-  graph::ValueId buffer_;
-  double step_;
+  ValueId buffer_;
+  int64_t step_;
 };
 
-bool reads(const graph::Node& node, graph::ValueId id) {
+bool reads(const graph::Node& node, ValueId id) {
   return std::any_of(node.arguments.begin(), node.arguments.end(), [id](const Argument& argument) {
     return std::find(argument.ids.begin(), argument.ids.end(), id) != argument.ids.end();
   });
@@ -113,7 +114,7 @@ bool cat_has_instruction(const graph::Graph& graph, const graph::Node& node) {
   if (node.arguments.size() != 2 || !node.arguments[1].constant.isInt()) return false;
   const int64_t rank = static_cast<int64_t>(graph.values[node.outputs.front()].shape.size());
   const int64_t dimension = node.arguments[1].constant.toInt();
-  const auto is_known = [&](graph::ValueId id) {
+  const auto is_known = [&](ValueId id) {
     const graph::Value& value = graph.values[id];
     return static_cast<int64_t>(value.shape.size()) == rank &&
            value.shape[at::maybe_wrap_dim(dimension, rank)] != graph::kBatch;
@@ -124,16 +125,17 @@ bool cat_has_instruction(const graph::Graph& graph, const graph::Node& node) {
 std::unique_ptr<Instruction> make_counter(const NodeContext& context) { return std::make_unique<Counter>(context); }
 
 bool counter_has_instruction(const graph::Graph& graph, const graph::Node& node) {
-  if (node.arguments.size() != 3 || node.arguments[1].kind != Argument::Kind::kConstant) return false;
-  const graph::ValueId buffer = node.arguments[0].ids.front();
+  if (node.arguments.size() != 3 || !node.arguments[1].constant.isInt()) return false;
+  const ValueId buffer = node.arguments[0].ids.front();
+  const graph::Value& value = graph.values[buffer];
   const c10::IValue& factor = node.arguments[2].constant;
-  const bool is_plain = factor.isInt() && factor.toInt() == 1;
-  const auto is_read = [&](graph::ValueId id) {
+  const bool is_plain = factor.isInt() && factor.toInt() == 1 && value.type == at::kLong && value.shape.empty();
+  const auto is_read = [&](ValueId id) {
     return std::find(graph.outputs.begin(), graph.outputs.end(), id) != graph.outputs.end() ||
            std::any_of(graph.nodes.begin(), graph.nodes.end(),
                        [&](const graph::Node& other) { return &other != &node && reads(other, id); });
   };
-  return is_plain && graph.values[buffer].kind == graph::ValueKind::kBuffer && !is_read(buffer) &&
+  return is_plain && value.kind == graph::ValueKind::kBuffer && !is_read(buffer) &&
          std::none_of(node.outputs.begin(), node.outputs.end(), is_read);
 }
 

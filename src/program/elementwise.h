@@ -17,7 +17,8 @@ bool add_has_instruction(const graph::Graph& graph, const graph::Node& node);
 std::unique_ptr<Instruction> make_cat(const NodeContext& context);
 bool cat_has_instruction(const graph::Graph& graph, const graph::Node& node);
 
-/// aten::add_.Tensor(buffer, number): adds in training, does nothing in evaluation. Nothing may read its result.
+/// aten::add_.Tensor(int64 buffer of one element, integer): adds in training, does nothing in evaluation. Nothing may
+/// read its result.
 std::unique_ptr<Instruction> make_counter(const NodeContext& context);
 bool counter_has_instruction(const graph::Graph& graph, const graph::Node& node);
 

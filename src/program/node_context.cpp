@@ -95,7 +95,7 @@ int64_t element_count(const graph::Value& value, int64_t rows) {
 
 int64_t value_bytes(const graph::Value& value, int64_t rows, int64_t float_bytes) {
   const int64_t element = value.type == at::kFloat ? float_bytes : static_cast<int64_t>(c10::elementSize(value.type));
-  return whole_blocks(element_count(value, rows) * element);
+  return block_bytes(element_count(value, rows) * element);
 }
 
 }  // namespace tutti::program

@@ -8,6 +8,7 @@
 
 #include "src/graph/graph.h"
 #include "src/program/gradient.h"
+#include "src/program/lane_region.h"
 
 namespace tutti::program {
 
@@ -61,12 +62,10 @@ std::string operator_name(const graph::Node& node);
 /// What messages call a node: its label with the operator's name.
 std::string described(const graph::Node& node);
 
-/// Predicted bytes of a value, with whole 64-byte blocks.
+/// Predicted bytes of a value in a lane region.
 int64_t value_bytes(const graph::Value& value, int64_t rows, int64_t float_bytes);
 /// Number of elements of a value for a grain of `rows` rows.
 int64_t element_count(const graph::Value& value, int64_t rows);
-/// Whole 64-byte blocks.
-constexpr int64_t whole_blocks(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 }  // namespace tutti::program
 

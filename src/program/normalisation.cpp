@@ -10,7 +10,7 @@ namespace tutti::program {
 namespace {
 
 /// The statistics that backward reads: a mean and an inverse deviation for each of `count` groups of values.
-int64_t statistics_bytes(int64_t count, const RunSize& size) { return 2 * whole_blocks(count * size.element_bytes); }
+int64_t statistics_bytes(int64_t count, const RunSize& size) { return 2 * block_bytes(count * size.element_bytes); }
 
 /// What all three share: an input, a scale, an offset, and two saved tensors of statistics.
 class Normalisation : public Instruction {

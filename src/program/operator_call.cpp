@@ -1,6 +1,7 @@
 // Boxed calls: arguments to a stack of IValues, results back to values.
 #include "src/program/operator_call.h"
 
+#include <ATen/ScalarOps.h>
 #include <ATen/core/List.h>
 #include <fmt/format.h>
 
@@ -68,7 +69,7 @@ void OperatorCall::check_arguments() const {
   }
 }
 
-/// Boxed calls convert nothing: an integer for a float or for a list must be given in the schema's own form.
+/// Boxed calls convert nothing: a number for a float, a list or a tensor must be given in the schema's own form.
 void OperatorCall::normalise_constant(size_t position) {
   Argument& argument = node_.arguments[position];
   if (argument.kind != Argument::Kind::kConstant) return;
@@ -80,6 +81,10 @@ void OperatorCall::normalise_constant(size_t position) {
     constant = static_cast<double>(constant.toInt());
   } else if (type->kind() == c10::TypeKind::ListType && constant.isInt()) {
     constant = std::vector<int64_t>(declared.N().value_or(1), constant.toInt());
+  } else if (type->kind() == c10::TypeKind::TensorType && constant.isScalar()) {
+    at::Tensor wrapped = c10::scalar_to_tensor(constant.toScalar());
+    wrapped.unsafeGetTensorImpl()->set_wrapped_number(true);  // a number does not widen the other operand's type
+    constant = std::move(wrapped);
   }
 }
 

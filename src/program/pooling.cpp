@@ -101,7 +101,7 @@ class MaxPool final : public Pool {
   }
 
   int64_t saved_bytes(const RunSize& size) const override {
-    return whole_blocks(element_count(output_value_, size.rows) * static_cast<int64_t>(sizeof(int64_t)));
+    return block_bytes(element_count(output_value_, size.rows) * static_cast<int64_t>(sizeof(int64_t)));
   }
 
  private:
