@@ -1,7 +1,20 @@
 tutti_torch_test(graph_test LIBRARIES tutti_graph)
 tutti_torch_test(initialise_test LIBRARIES tutti_graph)
 tutti_torch_test(layer_list_test LIBRARIES tutti_graph tutti_train)
+tutti_torch_test(python_source_test LIBRARIES tutti_graph)
 tutti_torch_test(zoo_test LIBRARIES tutti_graph tutti_train)
 foreach(test layer_list_test zoo_test)
   target_compile_definitions(${test} PRIVATE TUTTI_TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data")
 endforeach()
+
+# What a model.py computes can only be checked by PyTorch: give a Python that has torch and safetensors.
+set(TUTTI_PYTHON "" CACHE FILEPATH "A Python with torch and safetensors, for the checks of model.py; none: left out")
+add_executable(print_model_py print_model_py.cpp)
+target_link_libraries(print_model_py PRIVATE tutti_graph)
+tutti_use_torch_private(print_model_py)
+set_target_properties(print_model_py PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+if(TUTTI_PYTHON)
+  add_test(NAME check_model_py COMMAND ${TUTTI_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/pytorch/check_model_py.py
+    $<TARGET_FILE:print_model_py>)
+  set_tests_properties(check_model_py PROPERTIES TIMEOUT 120)
+endif()

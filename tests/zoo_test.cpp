@@ -35,7 +35,8 @@ TEST(Zoo, LeNet5HasItsParameters) {
 }
 
 TEST(Zoo, SmallResNetsHaveTheirParameters) {
-  // He et al. 2015, table 6, by the layers of section 4.2 with 1x1 convolutions and norms as shortcuts (2,752 more).
+  // The layers of He et al. 2015, section 4.2, counted by hand, and 2,752 in the 1x1 convolutions and norms of
+  // shortcuts.
   EXPECT_EQ(built(R"([{"resnet8": 10}])", {3, 32, 32}).parameter_count(), 75290 + 2752);
   EXPECT_EQ(built(R"([{"resnet20": 10}])", {3, 32, 32}).parameter_count(), 269722 + 2752);
   EXPECT_EQ(built(R"([{"resnet56": 10}])", {3, 32, 32}).parameter_count(), 853018 + 2752);
@@ -89,14 +90,16 @@ TEST(Zoo, Vgg11BeginsAsTorchvisions) {
   }
 }
 
-/// 0.05 sin(0.37 element + parameter), plus one for the weights of norms: as tests/pytorch/make_zoo_oracles.py fills
-/// parameters that would be too large to store.
+/// The values that tests/pytorch/make_zoo_oracles.py gives to parameters that would be too large to store.
 at::Tensor formula_values(const Value& value, int64_t index) {
   at::Tensor tensor = at::empty(value.shape, at::kDouble);
   double* numbers = tensor.mutable_data_ptr<double>();
-  const double offset = value.shape.size() == 1 && value.name.ends_with(".weight") ? 1 : 0;
+  const bool vector = value.shape.size() == 1;
+  const auto fan_in = static_cast<double>(tensor.numel() / value.shape[0]);
+  const double scale = vector ? 0.1 : std::sqrt(4 / fan_in);
+  const double offset = vector && value.name.ends_with(".weight") ? 1 : 0;
   for (int64_t i = 0; i < tensor.numel(); ++i) {
-    numbers[i] = offset + 0.05 * std::sin(0.37 * static_cast<double>(i) + static_cast<double>(index));
+    numbers[i] = offset + scale * std::sin(1000 * std::sin(static_cast<double>(i + index)));
   }
   return tensor;
 }

@@ -6,11 +6,6 @@
 namespace tutti::graph {
 namespace {
 
-ValueId add_values(LayerBuild& layer, ValueId left, ValueId right) {
-  return layer.call("aten::add.Tensor", {Argument::of(left), Argument::of(right), Argument::fixed(1)},
-                    sample_shape(layer.graph().value(left)));
-}
-
 BuiltLayer build_residual(LayerBuild& layer) {
   layer.expect_float();
   const nlohmann::json& body_layers = layer.options().json("body");
@@ -25,7 +20,8 @@ BuiltLayer build_residual(LayerBuild& layer) {
                     layer.found(body.output), layer.found(shortcut.output), text_of(body_shape)));
   }
   layer.scope().python_classes->insert("Residual");
-  return {add_values(layer, body.output, shortcut.output), {"Residual", {body.module.text(), shortcut.module.text()}}};
+  return {layer.graph().add_sum(body.output, shortcut.output, layer.label()),
+          {"Residual", {body.module.text(), shortcut.module.text()}}};
 }
 
 /// The joined shape of the paths. Throws LayerError where they do not fit.
@@ -72,7 +68,7 @@ BuiltLayer build_branches(LayerBuild& layer) {
     return {layer.call("aten::cat", {Argument::list(outputs), Argument::fixed(options.integer("dim"))}, shape), module};
   }
   ValueId sum = outputs[0];
-  for (size_t i = 1; i < outputs.size(); ++i) sum = add_values(layer, sum, outputs[i]);
+  for (size_t i = 1; i < outputs.size(); ++i) sum = layer.graph().add_sum(sum, outputs[i], layer.label());
   return {sum, module};
 }
 

@@ -7,15 +7,21 @@
 
 namespace tutti::graph {
 
+std::vector<int64_t> batched(const std::vector<int64_t>& sample_shape) {
+  std::vector<int64_t> shape = {kBatch};
+  shape.insert(shape.end(), sample_shape.begin(), sample_shape.end());
+  return shape;
+}
+
+std::vector<int64_t> sample_shape(const Value& value) { return {value.shape.begin() + 1, value.shape.end()}; }
+
 ValueId GraphBuilder::add_value(Value value) {
   graph_.values.push_back(std::move(value));
   return std::ssize(graph_.values) - 1;
 }
 
 ValueId GraphBuilder::add_input(std::string name, const std::vector<int64_t>& shape, at::ScalarType type) {
-  std::vector<int64_t> batched = {kBatch};
-  batched.insert(batched.end(), shape.begin(), shape.end());
-  const ValueId id = add_value({ValueKind::kInput, std::move(name), type, std::move(batched)});
+  const ValueId id = add_value({ValueKind::kInput, std::move(name), type, batched(shape)});
   graph_.inputs.push_back(id);
   return id;
 }
@@ -46,6 +52,12 @@ ValueId GraphBuilder::add_node(Call call, std::string label) {
   node.outputs = {id};
   graph_.nodes.push_back(std::move(node));
   return id;
+}
+
+ValueId GraphBuilder::add_sum(ValueId left, ValueId right, std::string label) {
+  return add_node(
+      {"aten::add.Tensor", {Argument::of(left), Argument::of(right), Argument::fixed(1)}, value(left).shape},
+      std::move(label));
 }
 
 std::string GraphBuilder::origin(ValueId id) const {

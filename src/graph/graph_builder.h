@@ -20,6 +20,11 @@ struct Call {
   at::ScalarType type = at::kFloat;
 };
 
+/// The shape with the batch before it.
+std::vector<int64_t> batched(const std::vector<int64_t>& sample_shape);
+/// The shape without the batch.
+std::vector<int64_t> sample_shape(const Value& value);
+
 class GraphBuilder {
  public:
   /// `shape` is without the batch.
@@ -28,6 +33,9 @@ class GraphBuilder {
   ValueId add_buffer(std::string name, at::Tensor initial);
   /// Appends a node; `label` says where it comes from. Returns its result.
   ValueId add_node(Call call, std::string label);
+
+  /// Appends left + right, which have one shape.
+  ValueId add_sum(ValueId left, ValueId right, std::string label);
 
   const Value& value(ValueId id) const { return graph_.values.at(static_cast<size_t>(id)); }
   /// The label of the node that computes the value, or "the input NAME".

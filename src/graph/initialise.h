@@ -16,8 +16,8 @@ Initialisation fan_in_uniform(int64_t fan_in);
 
 /// Fills `tensor` with the first values of parameter number `index` of the graph, for a model with this seed: a pure
 /// function of (seed, index, element), drawn in double and rounded to the tensor's type. Philox key: (seed, "init");
-/// counter: (element / 2, index), 64 bits each; two elements per draw. Normal numbers by Box and Muller (1958).
-/// Requires a contiguous float or double tensor of the parameter's shape.
+/// counter: (element / 2, index), 64 bits each; two elements per draw. Normal numbers by Box and Muller (1958), with
+/// the C library's log, sin and cos. Requires a contiguous float or double tensor of the parameter's shape.
 void initialise(const Parameter& parameter, int64_t index, uint64_t seed, at::Tensor& tensor);
 
 }  // namespace tutti::graph

@@ -5,6 +5,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <utility>
 
 #include "src/graph/nearest_name.h"
@@ -107,11 +109,9 @@ ValueId LayerBuild::buffer(const std::string& name, at::Tensor initial) {
 }
 
 ValueId LayerBuild::call(std::string_view operator_name, std::vector<Argument> arguments,
-                         const std::vector<int64_t>& shape) {
+                         const std::vector<int64_t>& shape, at::ScalarType type) {
   expect_size(shape);
-  std::vector<int64_t> batched = {kBatch};
-  batched.insert(batched.end(), shape.begin(), shape.end());
-  return graph().add_node({operator_name, std::move(arguments), std::move(batched)}, label());
+  return graph().add_node({operator_name, std::move(arguments), batched(shape), type}, label());
 }
 
 ValueId LayerBuild::call_like_input(std::string_view operator_name, std::vector<Argument> arguments) {
@@ -148,7 +148,9 @@ BuiltLayer build_sequence(const ListScope& scope, const nlohmann::json& layers, 
   return sequence;
 }
 
-std::vector<int64_t> sample_shape(const Value& value) { return {value.shape.begin() + 1, value.shape.end()}; }
+int64_t element_count(std::span<const int64_t> shape) {
+  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+}
 
 std::string text_of(const std::vector<int64_t>& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
 

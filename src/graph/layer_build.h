@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -71,7 +72,8 @@ class LayerBuild {
   ValueId parameter(const std::string& name, std::vector<int64_t> shape, const Initialisation& initialisation);
   ValueId buffer(const std::string& name, at::Tensor initial);
   /// Appends a node whose result has this shape per sample.
-  ValueId call(std::string_view operator_name, std::vector<Argument> arguments, const std::vector<int64_t>& shape);
+  ValueId call(std::string_view operator_name, std::vector<Argument> arguments, const std::vector<int64_t>& shape,
+               at::ScalarType type = at::kFloat);
   /// Appends a node whose result has the input's shape.
   ValueId call_like_input(std::string_view operator_name, std::vector<Argument> arguments);
 
@@ -109,8 +111,8 @@ BuiltLayer build_layer(const ListScope& scope, const nlohmann::json& layer, Valu
 /// Builds layers one after the other, as an nn.Sequential names them.
 BuiltLayer build_sequence(const ListScope& scope, const nlohmann::json& layers, ValueId input);
 
-/// Shape per sample: without the batch.
-std::vector<int64_t> sample_shape(const Value& value);
+/// The product of the sizes.
+int64_t element_count(std::span<const int64_t> shape);
 std::string text_of(const std::vector<int64_t>& shape);
 
 }  // namespace tutti::graph

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "src/graph/nearest_name.h"
@@ -35,8 +36,7 @@ bool is_integer_or_list(const Json& value) {
 }
 
 bool is_list(const Json& value) { return value.is_array(); }
-bool is_layer_list(const Json& value) { return value.is_array(); }
-bool is_number(const Json& value) { return value.is_number(); }
+bool is_number(const Json& value) { return value.is_number() && std::isfinite(value.get<double>()); }
 
 struct OptionType {
   std::string_view name;
@@ -57,16 +57,16 @@ constexpr OptionType kTypes[] = {
     {"list of ints", is_list_of<is_integer<-kMaxInteger>>},
     {"list of ints, >= 1", is_list_of<is_integer<1>>},
     {"float", is_number},
-    {"float > 0", [](const Json& value) { return value.is_number() && value.get<double>() > 0; }},
+    {"float > 0", [](const Json& value) { return is_number(value) && value.get<double>() > 0; }},
     {"float in [0, 1]",
-     [](const Json& value) { return value.is_number() && value.get<double>() >= 0 && value.get<double>() <= 1; }},
+     [](const Json& value) { return is_number(value) && value.get<double>() >= 0 && value.get<double>() <= 1; }},
     {"float in [0, 1)",
-     [](const Json& value) { return value.is_number() && value.get<double>() >= 0 && value.get<double>() < 1; }},
+     [](const Json& value) { return is_number(value) && value.get<double>() >= 0 && value.get<double>() < 1; }},
     {"bool", [](const Json& value) { return value.is_boolean(); }},
     {"none or tanh", [](const Json& value) { return value == "none" || value == "tanh"; }},
     {"concat or add", [](const Json& value) { return value == "concat" || value == "add"; }},
     {"name of an activation", [](const Json& value) { return value.is_string(); }},
-    {"list of layers", is_layer_list},
+    {"list of layers", is_list},
     {"list of lists of layers", is_list_of<is_list>},
 };
 

@@ -1,7 +1,7 @@
 // Convolutions.
 #include <fmt/format.h>
 
-#include <numeric>
+#include <algorithm>
 
 #include "src/graph/initialise.h"
 #include "src/graph/layer_families.h"
@@ -9,16 +9,6 @@
 
 namespace tutti::graph {
 namespace {
-
-int64_t product(const std::vector<int64_t>& values) {
-  return std::accumulate(values.begin(), values.end(), int64_t{1}, std::multiplies<>());
-}
-
-void expect_groups(const LayerBuild& layer, int64_t groups, int64_t in, int64_t out) {
-  if (in % groups == 0 && out % groups == 0) return;
-  layer.fail(
-      fmt::format("expected `groups` to divide the input's channels ({}) and `out` ({}), found {}", in, out, groups));
-}
 
 /// Padding that keeps the size. Where it is uneven (an even kernel with an odd dilation) only the operator's own "same"
 /// can express it.
@@ -38,44 +28,76 @@ SamePadding same_padding(const LayerBuild& layer, const Window& window) {
   return padding;
 }
 
+/// What convolutions of both directions are told.
+struct Convolution {
+  int64_t in = 0;
+  int64_t out = 0;
+  int64_t groups = 1;
+  bool bias = true;
+  Window window;  ///< padding is left open
+};
+
+Convolution read_convolution(const LayerBuild& layer, int64_t rank, int64_t in) {
+  const LayerOptions& options = layer.options();
+  const Convolution read{
+      in, options.integer("out"), options.integer("groups"), options.boolean("bias"),
+      Window{
+          options.integers("kernel", rank), options.integers("stride", rank), {}, options.integers("dilation", rank)}};
+  if (read.in % read.groups != 0 || read.out % read.groups != 0) {
+    layer.fail(fmt::format("expected `groups` to divide the input's channels ({}) and `out` ({}), found {}", read.in,
+                           read.out, read.groups));
+  }
+  return read;
+}
+
+struct Filter {
+  Argument weight;
+  Argument bias;
+};
+
+/// Weight [first, second, kernel...] and bias [out]. PyTorch counts the fan in along the weight's second dimension, in
+/// transposed convolutions too.
+Filter add_filter(LayerBuild& layer, const Convolution& convolution, int64_t first, int64_t second) {
+  std::vector<int64_t> shape = {first, second};
+  shape.insert(shape.end(), convolution.window.kernel.begin(), convolution.window.kernel.end());
+  const Initialisation initialisation = fan_in_uniform(second * element_count(convolution.window.kernel));
+  const Argument weight = Argument::of(layer.parameter("weight", shape, initialisation));
+  if (!convolution.bias) return {weight, Argument::none()};
+  return {weight, Argument::of(layer.parameter("bias", {convolution.out}, initialisation))};
+}
+
+PythonModule convolution_module(const std::string& type, const Convolution& convolution, const std::string& padding) {
+  const Window& window = convolution.window;
+  PythonModule module{type,
+                      {std::to_string(convolution.in), std::to_string(convolution.out), python_text(window.kernel)}};
+  module.keyword("stride", python_text(window.stride), "1")
+      .keyword("padding", padding, "0")
+      .keyword("dilation", python_text(window.dilation), "1")
+      .keyword("groups", std::to_string(convolution.groups), "1")
+      .keyword("bias", python_text(convolution.bias), "True");
+  return module;
+}
+
 template <int rank>
 BuiltLayer build_convolution(LayerBuild& layer) {
-  const LayerOptions& options = layer.options();
   const std::vector<int64_t> shape = image_shape(layer, rank);  // [channels, spatial...]
-  const int64_t in = shape[0];
-  const int64_t out = options.integer("out");
-  const int64_t groups = options.integer("groups");
-  const bool bias = options.boolean("bias");
-  expect_groups(layer, groups, in, out);
-  Window window{
-      options.integers("kernel", rank), options.integers("stride", rank), {}, options.integers("dilation", rank)};
-  const bool same = options.is_word("padding", "same");
-  const SamePadding kept = same ? same_padding(layer, window) : SamePadding{options.integers("padding", rank)};
+  Convolution convolution = read_convolution(layer, rank, shape[0]);
+  Window& window = convolution.window;
+  const bool same = layer.options().is_word("padding", "same");
+  const SamePadding kept = same ? same_padding(layer, window) : SamePadding{layer.options().integers("padding", rank)};
   window.padding = kept.each_side;
 
   std::vector<int64_t> result = {shape.begin() + 1, shape.end()};
   if (!same) result = window_output(layer, window, result);
-  result.insert(result.begin(), out);
-
-  std::vector<int64_t> filter = {out, in / groups};
-  filter.insert(filter.end(), window.kernel.begin(), window.kernel.end());
-  const Initialisation initialisation = fan_in_uniform(in / groups * product(window.kernel));
-  const Argument weight = Argument::of(layer.parameter("weight", filter, initialisation));
-  const Argument offset = bias ? Argument::of(layer.parameter("bias", {out}, initialisation)) : Argument::none();
-  const std::string name = fmt::format("aten::conv{}d{}", rank, kept.even ? "" : ".padding");
-  const ValueId output = layer.call(
-      name,
-      {Argument::of(layer.input()), weight, offset, ints(window.stride),
-       kept.even ? ints(window.padding) : Argument::fixed("same"), ints(window.dilation), Argument::fixed(groups)},
-      result);
-  PythonModule module{fmt::format("nn.Conv{}d", rank),
-                      {std::to_string(in), std::to_string(out), python_text(window.kernel)}};
-  module.keyword("stride", python_text(window.stride), "1")
-      .keyword("padding", kept.even ? python_text(window.padding) : "'same'", "0")
-      .keyword("dilation", python_text(window.dilation), "1")
-      .keyword("groups", std::to_string(groups), "1")
-      .keyword("bias", python_text(bias), "True");
-  return {output, module};
+  result.insert(result.begin(), convolution.out);
+  const Filter filter = add_filter(layer, convolution, convolution.out, convolution.in / convolution.groups);
+  const ValueId output = layer.call(fmt::format("aten::conv{}d{}", rank, kept.even ? "" : ".padding"),
+                                    {Argument::of(layer.input()), filter.weight, filter.bias, ints(window.stride),
+                                     kept.even ? ints(window.padding) : Argument::fixed("same"), ints(window.dilation),
+                                     Argument::fixed(convolution.groups)},
+                                    result);
+  return {output, convolution_module(fmt::format("nn.Conv{}d", rank), convolution,
+                                     kept.even ? python_text(window.padding) : "'same'")};
 }
 
 /// Every input pixel is spread over a window of the output: the shape rule of a convolution, turned around.
@@ -101,36 +123,22 @@ std::vector<int64_t> transposed_output(const LayerBuild& layer, const Window& wi
 
 BuiltLayer build_transposed_convolution(LayerBuild& layer) {
   constexpr int kRank = 2;
-  const LayerOptions& options = layer.options();
   const std::vector<int64_t> shape = image_shape(layer, kRank);  // [channels, height, width]
-  const int64_t in = shape[0];
-  const int64_t out = options.integer("out");
-  const int64_t groups = options.integer("groups");
-  const bool bias = options.boolean("bias");
-  expect_groups(layer, groups, in, out);
-  const Window window{options.integers("kernel", kRank), options.integers("stride", kRank),
-                      options.integers("padding", kRank), options.integers("dilation", kRank)};
-  const std::vector<int64_t> output_padding = options.integers("output_padding", kRank);
+  Convolution convolution = read_convolution(layer, kRank, shape[0]);
+  Window& window = convolution.window;
+  window.padding = layer.options().integers("padding", kRank);
+  const std::vector<int64_t> output_padding = layer.options().integers("output_padding", kRank);
   std::vector<int64_t> result = transposed_output(layer, window, output_padding, shape);
-  result.insert(result.begin(), out);
+  result.insert(result.begin(), convolution.out);
 
-  // PyTorch counts the fan in of [in, out / groups, kernel...] along its second dimension.
-  const Initialisation initialisation = fan_in_uniform(out / groups * product(window.kernel));
-  const Argument weight =
-      Argument::of(layer.parameter("weight", {in, out / groups, window.kernel[0], window.kernel[1]}, initialisation));
-  const Argument offset = bias ? Argument::of(layer.parameter("bias", {out}, initialisation)) : Argument::none();
+  const Filter filter = add_filter(layer, convolution, convolution.in, convolution.out / convolution.groups);
   const ValueId output =
       layer.call("aten::conv_transpose2d.input",
-                 {Argument::of(layer.input()), weight, offset, ints(window.stride), ints(window.padding),
-                  ints(output_padding), Argument::fixed(groups), ints(window.dilation)},
+                 {Argument::of(layer.input()), filter.weight, filter.bias, ints(window.stride), ints(window.padding),
+                  ints(output_padding), Argument::fixed(convolution.groups), ints(window.dilation)},
                  result);
-  PythonModule module{"nn.ConvTranspose2d", {std::to_string(in), std::to_string(out), python_text(window.kernel)}};
-  module.keyword("stride", python_text(window.stride), "1")
-      .keyword("padding", python_text(window.padding), "0")
-      .keyword("output_padding", python_text(output_padding), "0")
-      .keyword("groups", std::to_string(groups), "1")
-      .keyword("bias", python_text(bias), "True")
-      .keyword("dilation", python_text(window.dilation), "1");
+  PythonModule module = convolution_module("nn.ConvTranspose2d", convolution, python_text(window.padding));
+  module.keyword("output_padding", python_text(output_padding), "0");
   return {output, module};
 }
 

@@ -10,19 +10,10 @@
 namespace tutti::graph {
 namespace {
 
-int64_t product(std::span<const int64_t> sizes) {
-  int64_t result = 1;
-  for (int64_t size : sizes) result *= size;
-  return result;
-}
-
 /// Indices stay indices: the result has the input's type.
 ValueId reshaped(LayerBuild& layer, std::string_view target, std::vector<Argument> arguments,
                  const std::vector<int64_t>& shape) {
-  std::vector<int64_t> batched = {kBatch};
-  batched.insert(batched.end(), shape.begin(), shape.end());
-  return layer.graph().add_node(
-      {target, std::move(arguments), std::move(batched), layer.graph().value(layer.input()).type}, layer.label());
+  return layer.call(target, std::move(arguments), shape, layer.graph().value(layer.input()).type);
 }
 
 BuiltLayer build_flatten(LayerBuild& layer) {
@@ -39,7 +30,7 @@ BuiltLayer build_flatten(LayerBuild& layer) {
   }
   std::vector<int64_t> result(shape.begin(), shape.begin() + start - 1);
   result.push_back(
-      product(std::span(shape).subspan(static_cast<size_t>(start - 1), static_cast<size_t>(last - start + 1))));
+      element_count(std::span(shape).subspan(static_cast<size_t>(start - 1), static_cast<size_t>(last - start + 1))));
   result.insert(result.end(), shape.begin() + last, shape.end());
   PythonModule module{"nn.Flatten", {}};
   module.keyword("start_dim", std::to_string(start), "1").keyword("end_dim", std::to_string(end), "-1");
@@ -51,7 +42,7 @@ BuiltLayer build_flatten(LayerBuild& layer) {
 /// The target shape with its one -1, if any, worked out.
 std::vector<int64_t> resolved_shape(const LayerBuild& layer) {
   std::vector<int64_t> shape = layer.options().json("shape").get<std::vector<int64_t>>();
-  const int64_t elements = product(layer.any_shape());
+  const int64_t elements = element_count(layer.any_shape());
   const auto open = std::ranges::find(shape, -1);
   double known = 1;
   for (int64_t size : shape) known *= size == -1 ? 1 : static_cast<double>(size);
@@ -61,7 +52,7 @@ std::vector<int64_t> resolved_shape(const LayerBuild& layer) {
     layer.fail(fmt::format("the key `shape`: expected sizes >= 1, at most one of them -1, found {}", text_of(shape)));
   const bool fits = known <= static_cast<double>(elements) && elements % static_cast<int64_t>(known) == 0;
   if (open != shape.end() && fits) *open = elements / static_cast<int64_t>(known);
-  if (!fits || product(shape) != elements) {
+  if (!fits || element_count(shape) != elements) {
     layer.fail(fmt::format("expected an input of as many elements per sample as the shape {}, found {} ({} elements)",
                            text_of(shape), layer.found(layer.input()), elements));
   }
@@ -70,12 +61,11 @@ std::vector<int64_t> resolved_shape(const LayerBuild& layer) {
 
 BuiltLayer build_reshape(LayerBuild& layer) {
   const std::vector<int64_t> shape = resolved_shape(layer);
-  std::vector<int64_t> batched = {-1};
-  batched.insert(batched.end(), shape.begin(), shape.end());
+  static_assert(kBatch == -1, "aten::reshape reads -1 as the size that is left");
   layer.scope().python_classes->insert("Reshape");
   PythonModule module{"Reshape", {}};
   for (int64_t size : shape) module.arguments.push_back(std::to_string(size));
-  return {reshaped(layer, "aten::reshape", {Argument::of(layer.input()), ints(batched)}, shape), module};
+  return {reshaped(layer, "aten::reshape", {Argument::of(layer.input()), ints(batched(shape))}, shape), module};
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <cmath>
-#include <functional>
 
 #include "src/graph/layer_families.h"
 #include "src/graph/window.h"
@@ -29,10 +28,7 @@ class Network {
 
   /// output + other, as a residual block ends.
   Network& add_value(ValueId other) {
-    const Value& value = scope_.graph->value(output_);
-    output_ = scope_.graph->add_node(
-        {"aten::add.Tensor", {Argument::of(output_), Argument::of(other), Argument::fixed(1)}, value.shape},
-        fmt::format("layers.{} {} add", scope_.path, scope_.within));
+    output_ = scope_.graph->add_sum(output_, other, fmt::format("layers.{} {} add", scope_.path, scope_.within));
     return *this;
   }
   /// A network of the same scope that begins at another value.

@@ -2,7 +2,8 @@
 
 Usage: python tests/pytorch/make_zoo_oracles.py    (torch, torchvision, safetensors)
 
-Parameter number k has element j = 0.05 sin(0.37 j + k), plus 1 for the weights of norms. Each file holds `input` and
+Parameter number k has element j = scale sin(1000 sin(j + k)): scale is sqrt(4 / fan in) for weights, so that signals
+keep their size through the network, and 0.1 for vectors; the weights of norms have 1 added. Each file holds `input` and
 `output` (training mode); its metadata `layers`, `input_shape` and `parameters`, the state-dict names in order.
 """
 import json
@@ -25,26 +26,28 @@ def vgg11(batch_norm):
     return model
 
 
-VGG_KEYS = {"classes": 3, "hidden": 6, "dropout": 0}
-CASES = {
-    "vgg11": ([{"vgg11": VGG_KEYS}], [3, 32, 32], 2, lambda: vgg11(False)),
-    "vgg11_batch_norm": ([{"vgg11": {**VGG_KEYS, "batch_norm": True}}], [1, 32, 32], 3, lambda: vgg11_grey()),
-    "resnet56": ([{"resnet56": {"classes": 3, "width": 4}}], [3, 8, 8], 3, lambda: small_resnet(9, 4, 3)),
-}
-
-
 def vgg11_grey():
     model = vgg11(True)
     model.features[0] = nn.Conv2d(1, 64, 3, padding=1)
     return model
 
 
+VGG_KEYS = {"classes": 3, "hidden": 6, "dropout": 0}
+CASES = {
+    "vgg11": ([{"vgg11": VGG_KEYS}], [3, 32, 32], 2, lambda: vgg11(False)),
+    "vgg11_batch_norm": ([{"vgg11": {**VGG_KEYS, "batch_norm": True}}], [1, 32, 32], 3, vgg11_grey),
+    "resnet56": ([{"resnet56": {"classes": 3, "width": 4}}], [3, 8, 8], 3, lambda: small_resnet(9, 4, 3)),
+}
+
+
 def fill(model):
     for k, (name, parameter) in enumerate(model.named_parameters()):
         j = torch.arange(parameter.numel(), dtype=torch.float64)
-        offset = 1 if parameter.dim() == 1 and name.endswith(".weight") else 0
+        vector = parameter.dim() == 1
+        scale = 0.1 if vector else (4 / (parameter.numel() // parameter.shape[0])) ** 0.5
+        offset = 1 if vector and name.endswith(".weight") else 0
         with torch.no_grad():
-            parameter.copy_((offset + 0.05 * torch.sin(0.37 * j + k)).reshape(parameter.shape))
+            parameter.copy_((offset + scale * torch.sin(1000 * torch.sin(j + k))).reshape(parameter.shape))
 
 
 def main():
