@@ -1,6 +1,8 @@
 tutti_torch_test(optimizer_test LIBRARIES tutti_train)
 tutti_torch_test(safetensors_test LIBRARIES tutti_train)
 tutti_torch_test(schedule_test LIBRARIES tutti_train)
+tutti_torch_test(parameter_groups_test LIBRARIES tutti_train)
+tutti_torch_test(placement_test LIBRARIES tutti_partition)
 foreach(test optimizer_test safetensors_test schedule_test)
   target_compile_definitions(${test} PRIVATE TUTTI_TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data")
 endforeach()
