@@ -1,0 +1,5 @@
+tutti_torch_test(job_test LIBRARIES tutti_launch)
+tutti_torch_test(bad_job_test LIBRARIES tutti_launch)
+tutti_torch_test(sweep_test LIBRARIES tutti_launch)
+tutti_torch_test(job_document_test LIBRARIES tutti_launch)
+target_compile_definitions(job_document_test PRIVATE TUTTI_TEST_DOCS="${PROJECT_SOURCE_DIR}/docs")

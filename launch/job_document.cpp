@@ -1,0 +1,137 @@
+// YAML text into a tree of nodes; the only source that knows yaml-cpp.
+#include "launch/job_document.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+
+namespace tutti::launch {
+namespace {
+
+/// The tree grew beyond a limit; `message` says which.
+struct LimitReached {
+  Place place;
+  std::string message;
+};
+
+class Converter {
+ public:
+  Converter(Faults& faults, int setting) : faults_(faults), setting_(setting) {}
+
+  Node convert(const YAML::Node& yaml, int depth = 0) {
+    Node node;
+    node.place = place_of(yaml);
+    check_limits(node.place, depth);
+    switch (yaml.Type()) {
+      case YAML::NodeType::Scalar:
+        node.kind = Node::Kind::kScalar;
+        node.text = yaml.Scalar();
+        node.quoted = yaml.Tag() != "?";
+        break;
+      case YAML::NodeType::Sequence:
+        node.kind = Node::Kind::kList;
+        for (const YAML::Node& item : yaml) node.children.push_back(convert(item, depth + 1));
+        break;
+      case YAML::NodeType::Map:
+        node.kind = Node::Kind::kMap;
+        for (const auto& member : yaml) convert_member(node, member.first, member.second, depth);
+        break;
+      default:
+        break;
+    }
+    return node;
+  }
+
+ private:
+  static constexpr int kMaxDepth = 64;
+
+  Place place_of(const YAML::Node& yaml) const {
+    if (setting_ >= 0) return {0, setting_};
+    return {yaml.Mark().line + 1, -1};
+  }
+
+  void check_limits(const Place& place, int depth) {
+    if (++count_ > kMaxNodes) {
+      throw LimitReached{place,
+                         fmt::format("expected at most {} values with aliases written out, found more", kMaxNodes)};
+    }
+    if (depth > kMaxDepth) {
+      throw LimitReached{place, fmt::format("expected at most {} levels of nesting, found more", kMaxDepth)};
+    }
+  }
+
+  void convert_member(Node& map, const YAML::Node& key, const YAML::Node& value, int depth) {
+    const Place place = place_of(key);
+    if (!key.IsScalar()) {
+      faults_.add(place, "", "expected text as a key, found a list or mapping");
+      return;
+    }
+    if (const Node* first = map.find(key.Scalar())) {
+      faults_.add(place, "",
+                  fmt::format("duplicate key `{}`, first given at {}; remove one", key.Scalar(),
+                              faults_.text_of(first->key_place)));
+      return;
+    }
+    Node child = convert(value, depth + 1);
+    child.key = key.Scalar();
+    child.key_place = place;
+    if (value.IsNull()) child.place = place;
+    map.children.push_back(std::move(child));
+  }
+
+  Faults& faults_;
+  int setting_;
+  int64_t count_ = 0;
+};
+
+}  // namespace
+
+Node parse_document(const std::string& text, Faults& faults, int setting) {
+  try {
+    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
+    if (documents.size() > 1) {
+      faults.add({0, setting}, "", fmt::format("expected one YAML document, found {}", documents.size()));
+      return {};
+    }
+    return documents.empty() ? Node{} : Converter(faults, setting).convert(documents.front());
+  } catch (const YAML::Exception& error) {
+    const Place place = setting >= 0 ? Place{0, setting} : Place{error.mark.line + 1, -1};
+    faults.add(place, "", fmt::format("not YAML: {} (column {})", error.msg, error.mark.column + 1));
+  } catch (const LimitReached& limit) {
+    faults.add(limit.place, "", limit.message);
+  }
+  return {};
+}
+
+Node read_document(const std::filesystem::path& file, Faults& faults) {
+  std::error_code error;
+  if (std::filesystem::is_directory(file, error)) {
+    faults.add({}, "", "expected a job file, found a folder");
+    return {};
+  }
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) {
+    faults.add({}, "", fmt::format("cannot open the job file: {}", std::strerror(errno)));
+    return {};
+  }
+  std::string text(static_cast<size_t>(kMaxFileBytes) + 1, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(stream.gcount()));
+  if (static_cast<int64_t>(text.size()) > kMaxFileBytes) {
+    faults.add({}, "", fmt::format("expected a job file of at most {} bytes, found a larger one", kMaxFileBytes));
+    return {};
+  }
+  const size_t fault_count = faults.added();
+  Node root = parse_document(text, faults);
+  if (root.kind == Node::Kind::kNull && faults.added() == fault_count) {
+    faults.add({}, "", "expected `run`, `data` and `models`, found an empty file");
+  }
+  return root;
+}
+
+}  // namespace tutti::launch

@@ -1,0 +1,87 @@
+// The canonical description of a model that is hashed.
+#include "launch/job_source.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace tutti::launch {
+namespace {
+
+/// 64-bit FNV-1a.
+uint64_t hash_of_text(std::string_view text) { return data::RandomKey::of(0, text).value; }
+
+nlohmann::json fingerprint_of(const std::shared_ptr<const data::DataSet>& set) {
+  return set ? nlohmann::json(fmt::format("{:016x}", set->fingerprint())) : nlohmann::json();
+}
+
+nlohmann::json data_source(const train::ModelData& data) {
+  return {{"train", fingerprint_of(data.train)},
+          {"validation", data.held_out > 0 ? nlohmann::json() : fingerprint_of(data.validation)},
+          {"test", fingerprint_of(data.test)},
+          {"held_out", data.held_out},
+          {"seed", data.seed},
+          {"flip", data.augmentation.flip},
+          {"crop", data.augmentation.crop},
+          {"noise", data.augmentation.noise},
+          {"normalise", data.normalise}};
+}
+
+nlohmann::json rules_source(const std::vector<train::ParameterRule>& rules) {
+  const auto json_of_optional = [](const auto& value) { return value ? nlohmann::json(*value) : nlohmann::json(); };
+  nlohmann::json list = nlohmann::json::array();
+  for (const train::ParameterRule& rule : rules) {
+    list.push_back({{"match", rule.pattern},
+                    {"frozen", rule.frozen},
+                    {"lr_factor", json_of_optional(rule.lr_factor)},
+                    {"weight_decay", json_of_optional(rule.weight_decay)}});
+  }
+  return list;
+}
+
+nlohmann::json file_hash(const std::string& file) {
+  if (file.empty()) return nullptr;
+  std::ifstream stream(file, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(stream), {}};
+  return fmt::format("{:016x}", hash_of_text(bytes));
+}
+
+}  // namespace
+
+nlohmann::json source_of(const KeyReader& model, const train::ModelSpec& spec, const nlohmann::json& layers,
+                         RunSpec::Reduction reduction, Faults& faults) {
+  const auto method = [&](std::string_view key, const std::vector<Block>& blocks) {
+    const Node fallback = Node::scalar(model.default_text(key), {});
+    const Node* written = model.node(key);
+    return resolved_method(written != nullptr ? *written : fallback, model.path_of(key), blocks, key, faults);
+  };
+  const auto block = [&](std::string_view key, const Block& declared) -> nlohmann::json {
+    const Node* written = model.node(key);
+    return written == nullptr ? nlohmann::json() : KeyReader(declared, *written, model.path_of(key), faults).resolved();
+  };
+  nlohmann::json source = model.resolved();
+  source["layers"] = layers;
+  source["loss"] = method("loss", loss_blocks());
+  source["optimizer"] = method("optimizer", optimizer_blocks());
+  source["schedule"] = method("schedule", schedule_blocks());
+  source["clip"] = block("clip", clip_block());
+  source["early_stopping"] = block("early_stopping", early_stopping_block());
+  source["parameters"] = rules_source(spec.parameter_rules);
+  source["data"] = data_source(spec.data);
+  source["input"] = spec.data.inputs;
+  source["target"] = spec.data.target;
+  source["epochs"] = spec.epochs;
+  source["init"] = file_hash(spec.init_file);
+  source["reduction"] = reduction == RunSpec::Reduction::kFast ? "fast" : "exact";
+  return source;
+}
+
+uint64_t hash_of(const std::vector<train::ModelSpec>& models) {
+  std::string text;
+  for (const train::ModelSpec& model : models) text += model.name + "\n" + model.source.dump() + "\n";
+  return hash_of_text(text);
+}
+
+}  // namespace tutti::launch
