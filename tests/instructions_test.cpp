@@ -150,6 +150,18 @@ std::vector<NodeCase> pooling_cases() {
               return at::max_pool2d(x, {3, 2}, {2, 1}, {1, 1}, {1, 2}, true);
             },
             {2, 3, 8, 9}),
+      unary("max_pool2d_of_many_places", "aten::max_pool2d",
+            {integers({16, 17}), integers({1}), integers({0}), integers({1}), flag(false)},
+            [](const at::Tensor& x) {
+              return at::max_pool2d(x, {16, 17}, {1});
+            },
+            {1, 1, 18, 19}),
+      unary("max_pool2d_wide_stride", "aten::max_pool2d",
+            {integers({2, 3}), integers({3, 5}), integers({1, 1}), integers({2, 1}), flag(true)},
+            [](const at::Tensor& x) {
+              return at::max_pool2d(x, {2, 3}, {3, 5}, {1, 1}, {2, 1}, true);
+            },
+            {2, 3, 10, 23}),
       unary("max_pool3d", "aten::max_pool3d", {integers({2}), integers({2}), integers({0}), integers({1}), flag(true)},
             [](const at::Tensor& x) { return at::max_pool3d(x, {2}, {2}, {0}, {1}, true); }, {2, 2, 5, 6, 7}),
       unary("avg_pool1d", "aten::avg_pool1d", {integers({3}), integers({2}), integers({1}), flag(false), flag(false)},
@@ -324,6 +336,7 @@ struct Run {
   Engine engine;
   at::ScalarType precision;
 };
+void PrintTo(const Run& run, std::ostream* out) { *out << run.node.name << " in " << run.precision; }
 
 class InstructionTest : public ::testing::TestWithParam<Run> {
  protected:

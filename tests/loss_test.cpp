@@ -100,6 +100,7 @@ struct LossRun {
   LossCase loss;
   at::ScalarType precision;
 };
+void PrintTo(const LossRun& run, std::ostream* out) { *out << run.loss.name << " in " << run.precision; }
 
 class LossTest : public ::testing::TestWithParam<LossRun> {
  protected:

@@ -60,6 +60,7 @@ struct MemoryRun {
   Net net;
   at::ScalarType precision;
 };
+void PrintTo(const MemoryRun& run, std::ostream* out) { *out << run.net.name << " in " << run.precision; }
 
 class MemoryTest : public ::testing::TestWithParam<MemoryRun> {
  protected:

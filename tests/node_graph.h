@@ -181,8 +181,8 @@ struct BoundModel {
     return frame.values[graph.outputs.front()];
   }
 
-  void backward(const at::Tensor& output_gradient) {
-    frame.gradients[program->graph().outputs.front()] = output_gradient;
+  void backward(at::Tensor output_gradient) {
+    frame.gradients[program->graph().outputs.front()] = std::move(output_gradient);
     program->backward(frame);
   }
 };

@@ -3,6 +3,11 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+#include <array>
+
+#include "src/program/convolution_memory.h"
+
 namespace tutti::program {
 namespace {
 
@@ -50,7 +55,7 @@ class Convolution final : public Instruction {
   std::vector<graph::ValueId> kept_values() const override { return {input_, weight_}; }
 
   int64_t scratch_bytes(const RunSize& size, Pass pass) const override {
-    int64_t bytes = columns_bytes(size);
+    int64_t bytes = convolution_scratch_bytes(size_for(size), pass, targets_[0].needed());
     if (pass == Pass::kBackward && targets_[1].needed()) {
       bytes += value_bytes(weight_value_, size.rows, size.element_bytes);
     }
@@ -58,13 +63,24 @@ class Convolution final : public Instruction {
   }
 
  private:
-  /// LibTorch's plain kernels (float64) unfold the whole input; oneDNN's (float32) do not.
-  int64_t columns_bytes(const RunSize& size) const {
-    if (size.element_bytes == 4) return 0;
-    const graph::Value& spread = geometry_.transposed ? input_value_ : output_value_;
-    const int64_t positions = element_count(spread, size.rows) / spread.shape[1];
-    const int64_t taps = element_count(weight_value_, 1) / weight_value_.shape[0];
-    return block_bytes(positions * taps * size.element_bytes);
+  ConvolutionSize size_for(const RunSize& run) const {
+    const auto is_one = [](int64_t number) { return number == 1; };
+    const std::vector<int64_t>& kernel = weight_value_.shape;  // [out, in / groups, ...]; transposed: [in, ...]
+    ConvolutionSize size;
+    size.rows = run.rows;
+    size.input_channels = input_value_.shape[1];
+    size.output_channels = output_value_.shape[1];
+    size.input_places = element_count(input_value_, 1) / size.input_channels;
+    size.output_places = element_count(output_value_, 1) / size.output_channels;
+    size.taps = element_count(weight_value_, 1) / (kernel[0] * kernel[1]);
+    size.least_width = *std::min_element(kernel.begin() + 2, kernel.end());
+    size.groups = geometry_.groups;
+    size.is_plain = std::all_of(geometry_.stride.begin(), geometry_.stride.end(), is_one) &&
+                    std::all_of(geometry_.dilation.begin(), geometry_.dilation.end(), is_one);
+    size.is_padded = std::any_of(geometry_.padding.begin(), geometry_.padding.end(), [](int64_t n) { return n != 0; });
+    size.is_transposed = geometry_.transposed;
+    size.element_bytes = run.element_bytes;
+    return size;
   }
 
   Geometry geometry_;

@@ -65,6 +65,7 @@ class BatchNorm final : public Normalisation {
         momentum_(context.number(6)),
         epsilon_(context.number(7)),
         channels_(context.shape(input_).at(1)),
+        input_value_(context.graph().values[input_]),
         description_(described(context.node())) {}
 
   void forward(Frame& frame) const override {
@@ -90,13 +91,18 @@ class BatchNorm final : public Normalisation {
 
   std::string name() const override { return "batch_norm"; }
   int64_t saved_bytes(const RunSize& size) const override { return statistics_bytes(channels_, size); }
-  int64_t scratch_bytes(const RunSize& size, Pass) const override { return statistics_bytes(channels_, size); }
+  /// Backward takes a temporary of the input's size.
+  int64_t scratch_bytes(const RunSize& size, Pass pass) const override {
+    const int64_t temporary = pass == Pass::kBackward ? value_bytes(input_value_, size.rows, size.element_bytes) : 0;
+    return temporary + 2 * statistics_bytes(channels_, size);
+  }
 
  private:
   graph::ValueId running_mean_, running_variance_;
   bool uses_batch_;
   double momentum_, epsilon_;
   int64_t channels_;
+  graph::Value input_value_;
   std::string description_;
 };
 

@@ -1,8 +1,13 @@
-// Pooling by ATen's kernels. One dimension runs as two, with a height of 1.
+// Pooling by ATen's kernels, except max pooling of planes. One dimension runs as two, with a height of 1.
 #include "src/program/pooling.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Dispatch.h>
 #include <fmt/format.h>
+
+#include <array>
+
+#include "src/program/max_pool_kernel.h"
 
 namespace tutti::program {
 namespace {
@@ -111,6 +116,69 @@ class MaxPool final : public Pool {
   graph::Value output_value_;
 };
 
+/// The own kernel's max pooling: one or two dimensions, windows of at most kMaxPoolPlaces places.
+class PlaneMaxPool final : public Pool {
+ public:
+  explicit PlaneMaxPool(const NodeContext& context)
+      : Pool(context), slot_(context.new_slot()), output_value_(context.graph().values[output_]) {
+    const std::vector<int64_t>& input = context.shape(input_);
+    shape_.height = dimensions_ == 1 ? 1 : input[2];
+    shape_.width = input.back();
+    shape_.output_height = dimensions_ == 1 ? 1 : output_value_.shape[2];
+    shape_.output_width = output_value_.shape.back();
+    const auto pair = [](const std::vector<int64_t>& numbers) { return std::array{numbers[0], numbers[1]}; };
+    shape_.kernel = pair(window(context, 1, dimensions_, 1));
+    shape_.stride = pair(window_stride(context, dimensions_));
+    shape_.padding = pair(window(context, 3, dimensions_, 0));
+    shape_.dilation = pair(window(context, 4, dimensions_, 1));
+    channels_ = input[1];
+  }
+
+  void forward(Frame& frame) const override {
+    const at::Tensor input = frame.values[input_].contiguous();
+    std::vector<int64_t> sizes = output_value_.shape;
+    sizes[0] = input.size(0);
+    at::Tensor output = at::empty(sizes, input.options());
+    at::Tensor places = at::empty(sizes, input.options().dtype(at::kByte));
+    AT_DISPATCH_FLOATING_TYPES(input.scalar_type(), "max_pool", [&] {
+      max_pool_forward(shape_for(input.size(0)), input.const_data_ptr<scalar_t>(), output.mutable_data_ptr<scalar_t>(),
+                       places.mutable_data_ptr<uint8_t>());
+    });
+    frame.values[output_] = std::move(output);
+    if (frame.training) frame.saved[slot_] = std::move(places);
+  }
+
+  void backward(Frame& frame) const override {
+    const at::Tensor gradient = frame.gradients[output_].contiguous();
+    std::vector<int64_t> sizes = gradient.sizes().vec();
+    if (dimensions_ == 2) sizes[2] = shape_.height;
+    sizes.back() = shape_.width;
+    at::Tensor input_gradient = at::empty(sizes, gradient.options());
+    AT_DISPATCH_FLOATING_TYPES(gradient.scalar_type(), "max_pool_backward", [&] {
+      max_pool_backward(shape_for(gradient.size(0)), gradient.const_data_ptr<scalar_t>(),
+                        frame.saved[slot_].const_data_ptr<uint8_t>(), input_gradient.mutable_data_ptr<scalar_t>());
+    });
+    deliver(frame, target_, std::move(input_gradient));
+  }
+
+  std::vector<graph::ValueId> kept_values() const override { return {}; }
+  int64_t saved_bytes(const RunSize& size) const override {
+    return block_bytes(element_count(output_value_, size.rows));
+  }
+
+ private:
+  MaxPoolShape shape_for(int64_t rows) const {
+    MaxPoolShape shape = shape_;
+    shape.planes = rows * channels_;
+    return shape;
+  }
+
+  int64_t slot_;
+  graph::Value output_value_;
+  MaxPoolShape shape_;
+  int64_t channels_ = 0;
+};
+
 class AveragePool final : public Pool {
  public:
   explicit AveragePool(const NodeContext& context)
@@ -166,7 +234,13 @@ class AdaptiveAveragePool final : public Pool {
 
 }  // namespace
 
-std::unique_ptr<Instruction> make_max_pool(const NodeContext& context) { return std::make_unique<MaxPool>(context); }
+std::unique_ptr<Instruction> make_max_pool(const NodeContext& context) {
+  const int64_t dimensions = spatial_dimensions(context);
+  int64_t places = 1;
+  for (const int64_t size : context.integers(1, static_cast<size_t>(dimensions))) places *= size;
+  if (dimensions < 3 && places <= kMaxPoolPlaces) return std::make_unique<PlaneMaxPool>(context);
+  return std::make_unique<MaxPool>(context);
+}
 
 std::unique_ptr<Instruction> make_average_pool(const NodeContext& context) {
   return std::make_unique<AveragePool>(context);
