@@ -40,7 +40,8 @@ void check_launch(const LaunchEnvironment& environment, int world_size);
 
 /// The life of MPI in this process. Constructed and destroyed by the main thread, which is thereby the communication
 /// thread. Both are collective over all ranks, and block; a rank that leaves by an error must abort the job instead
-/// (Communicator::abort): left by an exception, the session ends the job itself, with exit code 70.
+/// (Communicator::abort). Left by an exception, which nobody has printed then, the session ends the job itself, with
+/// exit code 70.
 class MpiSession {
  public:
   MpiSession();
