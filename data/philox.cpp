@@ -7,8 +7,8 @@
 namespace tutti::data {
 namespace {
 
-// Four rounds on narrower halves favour some orders of 5 and more rows (chi-square over all orders: 14 and more standard
-// deviations off at 3 bits, none at 4). The longer walk costs little where there are few rows.
+// Four rounds on narrower halves favour some orders of 5 and more rows (chi-square over all orders: 14 and more
+// standard deviations off at 3 bits, none at 4). The longer walk costs little where there are few rows.
 constexpr int kLeastHalfBits = 4;
 
 // The finaliser of MurmurHash3: every input bit flips every output bit with probability close to 1/2.

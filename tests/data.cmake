@@ -1,3 +1,8 @@
 tutti_test(philox_test LIBRARIES tutti_data)
 tutti_test(sample_order_test LIBRARIES tutti_data)
+tutti_test(hdf5_file_test LIBRARIES tutti_data ${HDF5_C_LIBRARIES})
+target_include_directories(hdf5_file_test SYSTEM PRIVATE ${HDF5_C_INCLUDE_DIRS})
+tutti_test(shard_writer_test LIBRARIES tutti_data)
 tutti_test(data_set_test LIBRARIES tutti_data)
+tutti_test(gather_test LIBRARIES tutti_data)
+tutti_test(importers_test LIBRARIES tutti_data ZLIB::ZLIB)
