@@ -54,7 +54,7 @@ def include_faults(path, lines):
                 yield f"{path}:{number}: {included} may only be included in {places}"
 
 
-def style_faults(path, lines, has_header):
+def style_faults(path, lines, explained):
     is_header = path.suffix == ".h"
     conditional = re.compile(r"\s*#\s*(if|el|endif)")
     directives = [(number, line.strip()) for number, line in enumerate(lines, 1) if conditional.match(line)]
@@ -70,8 +70,13 @@ def style_faults(path, lines, has_header):
     if not any(path.as_posix().startswith(place) for place in PLATFORM_FILES):
         for number, directive in directives:
             yield f"{path}:{number}: expected no preprocessor condition (choose the source in CMake), found {directive}"
-    if not has_header and not (lines and lines[0].startswith("// ")):
+    if not explained and not (lines and lines[0].startswith("// ")):
         yield f"{path}:1: expected a first line that says what the file is"
+
+
+def is_explained(path, sources):
+    """Whether a source needs no sentence of its own: its header has it, or its name says which unit it tests."""
+    return path.suffix == ".cpp" and (path.with_suffix(".h") in sources or path.name.endswith("_test.cpp"))
 
 
 # One line for each rule that breaks it, to show that the rules can fail.
@@ -107,7 +112,7 @@ def main(root):
     for path in sources:
         lines = (root / path).read_text().splitlines()
         faults += include_faults(path, lines)
-        faults += style_faults(path, lines, path.suffix == ".cpp" and path.with_suffix(".h") in sources)
+        faults += style_faults(path, lines, is_explained(path, sources))
         for part in BANNED_FOLDERS.intersection(path.parts):
             faults.append(f"{path}:1: a folder named {part} says nothing of what it holds")
     for fault in faults:

@@ -134,8 +134,8 @@ TEST_F(ShowTest, GroupsHaveMeanAndSampleDeviation) {
   ASSERT_EQ(groups.size(), 2u);
   EXPECT_THAT(groups[0].values, ElementsAre("16", "0.01"));
   EXPECT_EQ(groups[0].model_count, 2);
-  EXPECT_DOUBLE_EQ(groups[0].mean, 0.71);
-  EXPECT_DOUBLE_EQ(groups[0].deviation, std::sqrt(0.0002));  // two values, each 0.01 from the mean
+  EXPECT_NEAR(groups[0].mean, 0.71, 1e-12);
+  EXPECT_NEAR(groups[0].deviation, std::sqrt(0.0002), 1e-12);  // two values, each 0.01 from the mean
   EXPECT_EQ(groups[1].model_count, 1);
   EXPECT_EQ(groups[1].deviation, 0);
   EXPECT_THROW(group_by(read_results(out_), {"depth"}, "test.accuracy"), UsageError);
