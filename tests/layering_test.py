@@ -25,7 +25,7 @@ MAY_INCLUDE = {
 }
 # A library's headers, and the places that alone may include them.
 LIBRARY_PLACES = {
-    r"hdf5\.h|H5\w+\.h": ["data/hdf5_file."],
+    r"hdf5\.h|H5\w+\.h": ["data/hdf5_file.", "tests/hdf5_file_test."],
     r"mpi\.h": ["comm/", "tests/", "bench/"],
     r"(ATen|torch|c10)/.*": ["src/", "partition/", "launch/", "tests/", "bench/", "cmake/"],
 }
@@ -46,7 +46,7 @@ def include_faults(path, lines):
         if not match:
             continue
         included = match[2]
-        target = folder_of(Path(included))
+        target = folder_of(Path(included)) if "/" in included else layer
         if match[1] == '"' and target not in [layer, *MAY_INCLUDE[layer]]:
             yield f"{path}:{number}: {layer} may include from {[layer, *MAY_INCLUDE[layer]]}, found {included}"
         for pattern, places in LIBRARY_PLACES.items():
