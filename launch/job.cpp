@@ -109,7 +109,7 @@ class ModelList {
     for (size_t index = 0; index < list.children.size() && !faults_.full(); ++index) {
       read_block(list.children[index], defaults, static_cast<int64_t>(index));
     }
-    if (!faults_.full()) settings_.report_unused(names_);
+    if (faults_.added() == 0) settings_.report_unused(names_);
   }
 
  private:
@@ -172,6 +172,7 @@ class ModelList {
       settings_.apply_to_variant(node, expanded);
     }
     train::ModelSpec spec = reader_.read(node, path);
+    spec.labels = nlohmann::json::object();
     for (const SweepVariable& variable : sweep.variables()) {
       spec.labels[variable.name] = json_of(variables.at(variable.name));
     }

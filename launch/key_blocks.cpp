@@ -13,8 +13,8 @@ const std::string kNoDefault{kNone};
 
 const Block& file_block() {
   static const Block block{
-      "job file",
-      "The whole file is one mapping.",
+      "The file",
+      "One mapping with these keys.",
       {{"run", nested("mapping (run)"), kNoDefault,
         "how this run is done; nothing in it but `reduction` changes a number"},
        {"data", nested("mapping from names to data sets (data)"), kRequiredKey, "the data sets that models name"},

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <string>
 #include <vector>
 
@@ -351,6 +352,34 @@ TEST_F(JobTest, UnusedDataSetsAndBatchesBeyondTheDataAreWarnedAbout) {
   const Job job = load(with("data: a\n    batch: 10000", "a: {train: digits.h5}, b: {train: digits.h5}"));
   EXPECT_THAT(job.warnings,
               ElementsAre(HasSubstr("a batch of 10000 is more than the 9000 training rows"), HasSubstr("data.b")));
+}
+
+TEST_F(JobTest, AnyWordOfTheExampleReplacedLoadsOrIsAJobError) {
+  const std::string text = example();
+  const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.'; };
+  int64_t refused = 0;
+  for (size_t begin = 0; begin < text.size();) {
+    size_t end = begin;
+    while (end < text.size() && is_word(text[end])) ++end;
+    if (end == begin) {
+      ++begin;
+      continue;
+    }
+    for (const char* word : {"", "null", "[]", "{}", "-1", "0", "99999999999999999999", "[1, {a: 2}]", "*x", "'"}) {
+      std::string changed = text;
+      changed.replace(begin, end - begin, word);
+      try {
+        load(changed);
+      } catch (const JobError& error) {
+        ++refused;
+        EXPECT_THAT(error.what(), HasSubstr("job.yaml")) << changed;
+      } catch (const std::exception& error) {
+        ADD_FAILURE() << error.what() << "\n" << changed;
+      }
+    }
+    begin = end;
+  }
+  EXPECT_GT(refused, 500);
 }
 
 TEST_F(JobTest, TenThousandModelsLoad) {
