@@ -110,6 +110,7 @@ void Program::backward(Frame& frame) const {
 }
 
 void Program::clear(Frame& frame) const {
+  drop(frame.values, graph().inputs);
   drop(frame.values, compiled_->graph.results);
   drop(frame.gradients, compiled_->graph.results);
   for (at::Tensor& tensor : frame.saved) tensor.reset();

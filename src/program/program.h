@@ -49,7 +49,7 @@ class Program {
   /// everything else is dropped. A gradient of an input is not computed.
   void backward(Frame& frame) const;
 
-  /// Drops everything that is not bound, after a run or after an exception.
+  /// Drops the inputs and everything that is not bound, after a run or after an exception.
   void clear(Frame& frame) const;
 
   /// Predicted peak of transient bytes of a training run (or an evaluation run) over `rows` rows.

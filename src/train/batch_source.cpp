@@ -55,6 +55,10 @@ FieldReader::FieldReader(const ModelSpec& spec, std::shared_ptr<const data::Data
   for (size_t i = 0; i < graph.inputs.size(); ++i) {
     const std::string name = i < spec.data.inputs.size() ? spec.data.inputs[i] : "";
     data::Field field = field_named(data_->inputs(), name, "input");
+    // Evaluation rows are normalised as the training rows are, not by their own statistics.
+    const data::Field& trained = field_named(spec.data.train->inputs(), name, "input");
+    field.mean = trained.mean;
+    field.deviation = trained.deviation;
     if (!spec.data.normalise) field.mean.clear(), field.deviation.clear();
     values_.push_back(graph.values[static_cast<size_t>(graph.inputs[i])]);
     const auto expected = batch_shape(0, field.shape);

@@ -181,10 +181,8 @@ void CheckpointStore::write_weights(const std::string& name, const std::vector<N
 }
 
 void fault_point(const char* name) {
-  static const std::string fault = [] {
-    const char* value = std::getenv("TUTTI_FAULT");
-    return std::string(value == nullptr ? "" : value);
-  }();
+  const char* value = std::getenv("TUTTI_FAULT");
+  const std::string fault = value == nullptr ? "" : value;
   const size_t colon = fault.find(':');
   if (colon == std::string::npos || fault.compare(0, colon, name) != 0) return;
   static std::atomic<int64_t> visits = 0;

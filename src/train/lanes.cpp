@@ -1,6 +1,7 @@
 #include "src/train/lanes.h"
 
 #include <ATen/Parallel.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <utility>
@@ -67,6 +68,8 @@ void Lanes::loop(Lane& lane) try {
   at::get_num_threads();
   at::set_num_threads(1);
   TORCH_CHECK(at::get_num_threads() == 1, "lane: expected 1 intra-op thread, found ", at::get_num_threads());
+  clockid_t clock;
+  if (pthread_getcpuclockid(pthread_self(), &clock) == 0) lane.cpu_clock = clock;
   while (true) {
     std::unique_lock lock(mutex_);
     if (stopping_) return;
@@ -74,7 +77,9 @@ void Lanes::loop(Lane& lane) try {
     lock.unlock();
     if (ModelRun* run = choose()) {
       const auto began = Clock::now();
+      lane.visited = &run->spec().name;
       run->work(lane, began + options_.visit);
+      lane.visited = nullptr;
       lane.busy_ns += (Clock::now() - began).count();
       notify();
       continue;

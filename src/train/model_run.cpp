@@ -187,6 +187,7 @@ void ModelRun::run_grain(Lane& lane, const Claim& claim) {
     scalars = training ? trainer_.compute(batches_of(progress_.step), progress_.step, claim.grain, claim.buffer,
                                           claim.slot)
                        : evaluation_.compute(claim.grain, claim.slot);
+    lane.region_extent = lane.region.extent_bytes();
   } catch (const std::exception& error) {
     scalars.assign(static_cast<size_t>(training ? int64_t{GrainScalars::kCount} : evaluation_.statistics_count()), 0.0);
     const std::lock_guard lock(mutex_);

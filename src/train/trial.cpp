@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "src/graph/initialise.h"
-#include "src/program/lane_allocator.h"
+#include "src/program/lane_region.h"
 #include "src/train/evaluation.h"
 #include "src/train/grain_trainer.h"
 #include "src/train/model_memory.h"
@@ -48,7 +48,7 @@ TrialResult run_trial(const ModelSpec& spec, std::shared_ptr<const program::Prog
   began = Clock::now();
   evaluation.try_first_batches(0);
   result.evaluation_seconds = seconds_since(began);
-  result.region_bytes = region.high_water_bytes();
+  result.region_bytes = region.extent_bytes();
   return result;
 }
 

@@ -30,8 +30,9 @@ std::shared_ptr<const program::Program> Programs::of(const ModelSpec& spec) {
   return program;
 }
 
-UnifiedNetwork::UnifiedNetwork(const std::vector<Member>& members, const UnifiedNetworkOptions& options)
-    : options_(options) {
+UnifiedNetwork::UnifiedNetwork(const std::vector<Member>& members, Programs& programs,
+                               const UnifiedNetworkOptions& options)
+    : options_(options), programs_(programs) {
   for (const Member& member : members) {
     try {
       prepare(member);

@@ -62,7 +62,7 @@ std::shared_ptr<const graph::Graph> trained_graph(const ModelSpec& spec);
 class UnifiedNetwork {
  public:
   /// Collects faults of single models instead of throwing: see faults(). `members` must stay where they are.
-  UnifiedNetwork(const std::vector<Member>& members, const UnifiedNetworkOptions& options);
+  UnifiedNetwork(const std::vector<Member>& members, Programs& programs, const UnifiedNetworkOptions& options);
 
   /// "model NAME: what is wrong", for each model that cannot be trained.
   const std::vector<std::string>& faults() const { return faults_; }
@@ -82,7 +82,7 @@ class UnifiedNetwork {
   void prepare(const Member& member);
 
   UnifiedNetworkOptions options_;
-  Programs programs_;
+  Programs& programs_;
   std::vector<Prepared> prepared_;
   std::map<std::string, int64_t> measured_;  // region bytes by group and grain size
   std::unique_ptr<FusedBuffers> fused_;

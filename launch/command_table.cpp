@@ -1,0 +1,52 @@
+#include "launch/command_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "launch/command.h"
+#include "launch/job_file_command.h"
+#include "launch/shard.h"
+#include "launch/show.h"
+#include "launch/train.h"
+#include "launch/version.h"
+#include "src/graph/nearest_name.h"
+
+namespace tutti::launch {
+
+const std::vector<Command>& commands() {
+  static const std::vector<Command> all = {
+      {"train", "train all models of a job file", train_command},
+      {"shard", "make shards from IDX, CIFAR, CSV or NumPy files", shard_command},
+      {"show", "a table of a finished or running output folder", show_command},
+      {"job-file", "every key of a job file, as a page", job_file_command},
+      {"version", "versions of the program and of what it is built on", version_command},
+  };
+  return all;
+}
+
+namespace {
+
+void print_help() {
+  fmt::print("Usage: tutti COMMAND [options]\n\nTrains many neural networks at once over MPI.\n\nCommands:\n");
+  for (const Command& command : commands()) fmt::print("  {:<10} {}\n", command.name, command.summary);
+  fmt::print("\n`tutti COMMAND --help` tells more of one.\n");
+}
+
+}  // namespace
+
+int run_command(const std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h" || arguments[0] == "help") {
+    print_help();
+    return arguments.empty() ? kBadInput : kDone;
+  }
+  std::vector<std::string> names;
+  for (const Command& command : commands()) {
+    if (command.name == arguments[0]) return command.run({arguments.begin() + 1, arguments.end()});
+    names.push_back(command.name);
+  }
+  throw UsageError(fmt::format("expected a command, found `{}`; did you mean `{}`? `tutti --help` lists them", arguments[0],
+                               graph::nearest_name(arguments[0], names)));
+}
+
+}  // namespace tutti::launch

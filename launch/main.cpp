@@ -1,0 +1,24 @@
+// The `tutti` program: finds the command and reports what it throws.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "launch/command.h"
+#include "launch/command_table.h"
+
+int main(int argc, char** argv) {
+  using namespace tutti::launch;
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  try {
+    return run_command(arguments);
+  } catch (const UsageError& error) {
+    fmt::print(stderr, "tutti: {}\n", error.what());
+    return kBadInput;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "tutti: {}\n", error.what());
+    return kInternal;
+  }
+}

@@ -1,0 +1,73 @@
+#include "launch/run_summary.h"
+
+#include <cstdlib>
+#include <ctime>
+#include <set>
+
+#include "launch/command.h"
+#include "launch/cpu_level.h"
+#include "launch/version.h"
+
+namespace tutti::launch {
+
+namespace {
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  char text[32];
+  std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&now));
+  return text;
+}
+
+nlohmann::json plan_json(const partition::Plan& plan) {
+  nlohmann::json models = nlohmann::json::array();
+  for (const partition::ModelPlacement& model : plan.models) {
+    nlohmann::json runs = nlohmann::json::array();
+    for (const comm::GrainRun& run : model.team.runs) {
+      runs.push_back({{"rank", run.rank}, {"grains", {run.begin, run.end}}});
+    }
+    models.push_back({{"name", model.name}, {"team", runs}, {"predicted_seconds", model.seconds}});
+  }
+  return {{"makespan_seconds", plan.makespan_seconds},
+          {"lower_bound_seconds", plan.lower_bound_seconds},
+          {"models", models}};
+}
+
+/// Bytes read from shards by the process that writes the summary, by data set.
+nlohmann::json bytes_read(const Job& job) {
+  nlohmann::json bytes = nlohmann::json::object();
+  for (const train::ModelSpec& model : job.models) bytes[model.data.name] = model.data.train->read_bytes();
+  return bytes;
+}
+
+}  // namespace
+
+nlohmann::json run_summary(const SummaryInput& input) {
+  return {{"format", 1},
+          {"job_file", input.job.file.string()},
+          {"job_hash", fmt::format("{:016x}", input.job.hash)},
+          {"finished_at", utc_now()},
+          {"seconds", input.seconds},
+          {"versions", version_info()},
+          {"cpu_level", environment("ATEN_CPU_CAPABILITY")},
+          {"slurm", {{"job", environment("SLURM_JOB_ID")}, {"restarts", environment("SLURM_RESTART_COUNT")}}},
+          {"reduction", input.job.run.reduction == RunSpec::Reduction::kExact ? "exact" : "fast"},
+          {"data_bytes_read", bytes_read(input.job)},
+          {"plan", plan_json(input.plan)},
+          {"ranks", input.ranks},
+          {"models", input.reports}};
+}
+
+int exit_code_of(const nlohmann::json& reports) {
+  std::set<std::string> states;
+  for (const auto& report : reports) states.insert(report.at("state").get<std::string>());
+  if (states.contains("checkpointed") || states.contains("running")) return kRequeue;
+  return states.contains("failed") ? kSomeModelsFailed : kDone;
+}
+
+}  // namespace tutti::launch

@@ -1,0 +1,28 @@
+// summary.json: what a job did, for people and scripts.
+#ifndef TUTTI_LAUNCH_RUN_SUMMARY_H
+#define TUTTI_LAUNCH_RUN_SUMMARY_H
+
+#include <nlohmann/json.hpp>
+
+#include "launch/job.h"
+#include "partition/placement.h"
+
+namespace tutti::launch {
+
+/// What a summary is made of.
+struct SummaryInput {
+  const Job& job;
+  const partition::Plan& plan;
+  const nlohmann::json& reports;  ///< of all models
+  const nlohmann::json& ranks;    ///< figures of all ranks
+  double seconds = 0;             ///< of the whole job so far
+};
+
+nlohmann::json run_summary(const SummaryInput& input);
+
+/// The job's exit code from its models' states.
+int exit_code_of(const nlohmann::json& reports);
+
+}  // namespace tutti::launch
+
+#endif

@@ -1,0 +1,348 @@
+#include "launch/train_job.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
+
+#include "comm/agreement.h"
+#include "launch/command.h"
+#include "launch/cpu_level.h"
+#include "launch/memory_limit.h"
+#include "launch/model_report.h"
+#include "launch/run_summary.h"
+#include "launch/version.h"
+#include "partition/cost_model.h"
+#include "src/program/lane_allocator.h"
+
+namespace tutti::launch {
+
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr int kReportTag = 1;
+constexpr int kFirstModelTag = 16;
+
+std::string short_hash(const std::string& text) {
+  return fmt::format("{:016x}", data::RandomKey::of(0, text).value);
+}
+
+double seconds_between(Clock::time_point begin, Clock::time_point end) {
+  return std::chrono::duration<double>(end - begin).count();
+}
+
+double idle_share(const partition::Plan& plan) {
+  double sum = 0;
+  for (const partition::RankLoad& rank : plan.ranks) sum += rank.idle_share;
+  return plan.ranks.empty() ? 0 : sum / static_cast<double>(plan.ranks.size());
+}
+
+/// The distinct texts with the ranks they come from; "" where all are empty.
+std::string merged_faults(const std::vector<std::string>& texts, const comm::Roster& roster) {
+  std::map<std::string, std::vector<int>> ranks;
+  for (size_t rank = 0; rank < texts.size(); ++rank) {
+    if (!texts[rank].empty()) ranks[texts[rank]].push_back(static_cast<int>(rank));
+  }
+  std::string merged;
+  for (const auto& [text, from] : ranks) {
+    if (!merged.empty()) merged += '\n';
+    merged += from.size() == texts.size() ? text : roster.describe(from) + ": " + text;
+  }
+  return merged;
+}
+
+}  // namespace
+
+TrainJob::TrainJob(const comm::MpiSession& session, comm::MpiCommunicator& world, TrainOptions options)
+    : session_(session), world_(world), options_(std::move(options)), started_(Clock::now()) {}
+
+TrainJob::~TrainJob() = default;
+
+int TrainJob::run() {
+  agree_on_machine();
+  read_job();
+  agree_on_job();
+  open_output();
+  choose_checkpoints();
+  place();
+  build();
+  train();
+  return conclude();
+}
+
+void TrainJob::agree_on_machine() {
+  roster_ = comm::collect_roster(world_, comm::this_process(), deadline("meeting at the start"));
+  const CpuShare share = own_cpu_share();
+  const std::string own = nlohmann::json({static_cast<int>(cpu_level()), to_text(share)}).dump();
+  CpuLevel least = CpuLevel::kAvx512;
+  for (const std::string& text : comm::all_gather(world_, own, deadline("comparing the machines"))) {
+    const auto json = nlohmann::json::parse(text);
+    least = std::min(least, static_cast<CpuLevel>(json[0].get<int>()));
+    shares_.push_back(cpu_share_from(json[1].get<std::string>()));
+  }
+  pin_cpu_level(least);
+  program::install_lane_allocator();
+}
+
+void TrainJob::read_job() {
+  together("reading the job file", [&] { job_ = load_job(options_.job_file, options_.job); });
+  if (options_.trace) job_.run.trace = *options_.trace;
+  lanes_choice_ = choose_lanes(shares_, world_.rank(), job_.run.lanes);
+  if (is_root()) {
+    for (const std::string& warning : lanes_choice_.warnings) spdlog::warn("{}", warning);
+  }
+}
+
+void TrainJob::agree_on_job() {
+  std::vector<std::string> shapes, fingerprints;
+  for (const train::ModelSpec& model : job_.models) {
+    shapes.push_back(model.name + "=" + short_hash(model.graph->signature()));
+    fingerprints.push_back(fmt::format("{}={:016x}", model.data.name, model.data.train->fingerprint()));
+  }
+  const std::vector<comm::LabelledValue> values = {
+      {"program version", program_version()},
+      {"hash of the job", fmt::format("{:016x}", job_.hash)},
+      {"number of models", std::to_string(job_.models.size())},
+      {"models and their shapes", short_hash(fmt::format("{}", fmt::join(shapes, ",")))},
+      {"contents of the data sets", short_hash(fmt::format("{}", fmt::join(fingerprints, ",")))}};
+  try {
+    comm::agree(world_, values, deadline("comparing the job"));
+  } catch (const comm::Disagreement& difference) {
+    throw UsageError(difference.what());
+  }
+}
+
+void TrainJob::open_output() {
+  together("opening the output folder", [&] {
+    if (is_root()) output_.emplace(job_);
+  });
+  trace_.emplace(world_.rank(), !job_.run.trace.empty());
+}
+
+void TrainJob::choose_checkpoints() {
+  nlohmann::json steps = nlohmann::json::object();
+  if (is_root() && job_.run.resume) {
+    for (const train::ModelSpec& model : job_.models) {
+      const auto step = train::CheckpointStore(output_->models() / model.name).newest_good();
+      if (step) steps[model.name] = *step;
+    }
+  }
+  const std::string chosen = comm::broadcast(world_, steps.dump(), deadline("choosing the checkpoints"));
+  resume_steps_ = nlohmann::json::parse(chosen).get<std::map<std::string, int64_t>>();
+}
+
+void TrainJob::place() {
+  const int64_t memory = job_.run.memory_bytes > 0 ? job_.run.memory_bytes
+                                                   : automatic_memory_bytes(session_.local_size());
+  const std::string own = nlohmann::json({lanes_choice_.lane_count, memory}).dump();
+  partition::Cluster cluster;
+  for (const std::string& text : comm::all_gather(world_, own, deadline("comparing the ranks' capacities"))) {
+    const auto json = nlohmann::json::parse(text);
+    cluster.ranks.push_back({1.0, json[0].get<int64_t>(), json[1].get<int64_t>()});
+  }
+  together("placing the models", [&] {
+    std::vector<partition::ModelCost> costs;
+    for (const train::ModelSpec& model : job_.models) costs.push_back(partition::predict_cost(model, *programs_.of(model)));
+    plan_ = partition::place(costs, cluster);
+  });
+  if (is_root()) print_headline();
+}
+
+void TrainJob::build() {
+  const std::filesystem::path models = job_.run.out / "models";
+  together("reading the checkpoints", [&] {
+    for (size_t i = 0; i < job_.models.size(); ++i) {
+      const comm::Team& team = plan_.models[i].team;
+      if (team.position_of(world_.rank()) < 0) continue;
+      train::Member member{&job_.models[i], team, kFirstModelTag + 2 * static_cast<int>(i), {}};
+      const auto step = resume_steps_.find(job_.models[i].name);
+      if (step != resume_steps_.end()) {
+        member.resumed = train::CheckpointStore(models / job_.models[i].name).read(step->second);
+      }
+      members_.push_back(std::move(member));
+    }
+  });
+  const auto notify = [this] {
+    if (lanes_) lanes_->notify();
+  };
+  together("building the models", [&] {
+    network_.emplace(members_, programs_, train::UnifiedNetworkOptions{world_.rank(), &world_, &queue_, models,
+                                                            lanes_choice_.lane_count, &stop_, notify, &*trace_});
+    warm_bytes_ = anonymous_bytes();
+    lanes_.emplace(train::Lanes::Options{static_cast<int>(lanes_choice_.lane_count), network_->memory().region_bytes,
+                                         std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                             std::chrono::duration<double, std::milli>(job_.run.visit_milliseconds)),
+                                         [this] { queue_.wake(); }});
+    runs_ = network_->start_runs();
+    if (!network_->faults().empty()) throw UsageError(fmt::format("{}", fmt::join(network_->faults(), "\n")));
+  });
+  for (train::Member& member : members_) member.resumed.reset();
+}
+
+void TrainJob::train() {
+  trained_from_ = reported_ = Clock::now();
+  sampler_.emplace(job_.run.measure_memory ? std::chrono::milliseconds(5) : std::chrono::milliseconds(500));
+  watchdog_.emplace(world_, comm::Watchdog::Settings{deadline("").limit, roster_, [this] { return lane_progress(); }});
+  if (is_root()) {
+    std::vector<std::string> names;
+    for (const train::ModelSpec& model : job_.models) names.push_back(model.name);
+    const auto style = isatty(STDOUT_FILENO) ? LiveTable::Style::kTerminal : LiveTable::Style::kLines;
+    table_.emplace(std::move(names), style, std::chrono::duration<double>(job_.run.progress_seconds));
+  }
+  lanes_->start(runs_);
+  while (!lanes_->done()) {
+    if (!poll()) queue_.sleep();
+  }
+  watchdog_->leave();
+  while (!watchdog_->all_left()) {
+    if (!poll()) queue_.sleep();
+  }
+}
+
+comm::LaneProgress TrainJob::lane_progress() const {
+  comm::LaneProgress progress;
+  for (const auto& lane : lanes_->lanes()) {
+    progress.progress_count += lane->signs_of_life();
+    const std::string* visited = lane->visited;
+    if (visited == nullptr) continue;
+    progress.has_work = true;
+    progress.description += (progress.description.empty() ? "training " : ", ") + *visited;
+  }
+  return progress;
+}
+
+void TrainJob::print_headline() const {
+  fmt::print("{} models on {} rank(s) of {} lane(s): predicted {:.1f} s of work, idle share {:.0f} %\n",
+             job_.models.size(), world_.size(), lanes_choice_.lane_count, plan_.makespan_seconds,
+             100 * idle_share(plan_));
+  for (const std::string& note : plan_.notes) fmt::print("{}\n", note);
+  for (const std::string& warning : job_.warnings) fmt::print("warning: {}\n", warning);
+  if (job_.run.resume) fmt::print("{} of {} models go on from a checkpoint\n", resume_steps_.size(), job_.models.size());
+  std::fflush(stdout);
+}
+
+bool TrainJob::poll() {
+  const bool moved = queue_.progress_all();
+  if (signals_.received() != 0) watchdog_->request_stop();
+  watchdog_->poll();
+  if (watchdog_->stop_requested()) stop_ = true;
+  if (output_) output_->heartbeat();
+  exchange_reports();
+  return moved;
+}
+
+void TrainJob::exchange_reports() {
+  const auto now = Clock::now();
+  if (report_send_ && report_send_->test()) report_send_.reset();
+  const bool due = seconds_between(reported_, now) >= job_.run.progress_seconds;
+  if (due && !report_send_) {
+    reported_ = now;
+    report_text_ = own_reports().dump();
+    if (table_) {
+      table_->update(nlohmann::json::parse(report_text_));
+    } else {
+      report_send_ = world_.send(std::as_bytes(std::span(report_text_)), 0, kReportTag);
+    }
+  }
+  if (!table_) return;
+  while (const auto arrival = world_.probe(kReportTag)) {
+    std::string text(static_cast<size_t>(arrival->size_bytes), '\0');
+    const auto receive = world_.receive(std::as_writable_bytes(std::span(text)), arrival->source, kReportTag);
+    while (!receive->test()) {
+    }
+    table_->update(nlohmann::json::parse(text));
+  }
+  table_->refresh();
+}
+
+nlohmann::json TrainJob::own_reports() const {
+  nlohmann::json reports = nlohmann::json::array();
+  for (const auto& run : network_->runs()) {
+    if (run->is_first_member()) reports.push_back(report_of(run->spec(), run->report()));
+  }
+  return reports;
+}
+
+nlohmann::json TrainJob::own_figures() const {
+  const double training = seconds_between(trained_from_, Clock::now());
+  int64_t busy_ns = 0, region_bytes = 0;
+  for (const auto& lane : lanes_->lanes()) {
+    busy_ns += lane->busy_ns;
+    region_bytes += lane->region_extent;
+  }
+  const double computing = static_cast<double>(busy_ns) * 1e-9;
+  const double available = training * static_cast<double>(lanes_->lanes().size());
+  const int64_t tracked = network_->memory().fused_bytes + region_bytes;
+  return {{"rank", world_.rank()},
+          {"host", roster_.processes().at(static_cast<size_t>(world_.rank())).host},
+          {"process", getpid()},
+          {"lanes", lanes_->lanes().size()},
+          {"seconds", {{"start_up", seconds_between(started_, trained_from_)},
+                       {"training", training},
+                       {"computing", computing},
+                       {"waiting", std::max(0.0, available - computing)}}},
+          {"sent_bytes", world_.sent_bytes()},
+          {"sent_messages", world_.sent_messages()},
+          {"memory_bytes", {{"warm_baseline", warm_bytes_},
+                            {"predicted", plan_.ranks.at(static_cast<size_t>(world_.rank())).bytes},
+                            {"tracked", tracked},
+                            {"planned_regions", network_->memory().region_bytes * static_cast<int64_t>(lanes_->lanes().size())},
+                            {"measured", std::max<int64_t>(0, sampler_->peak_bytes() - warm_bytes_)}}}};
+}
+
+int TrainJob::conclude() {
+  sampler_->sample();
+  const nlohmann::json own = {{"reports", own_reports()}, {"figures", own_figures()}};
+  nlohmann::json reports = nlohmann::json::array(), ranks = nlohmann::json::array();
+  for (const std::string& text : comm::gather(world_, own.dump(), deadline("collecting the results"))) {
+    const auto json = nlohmann::json::parse(text);
+    for (const auto& report : json.at("reports")) reports.push_back(report);
+    ranks.push_back(json.at("figures"));
+  }
+  write_trace();
+  int code = kDone;
+  if (is_root()) {
+    table_->update(reports);
+    table_->finish();
+    code = exit_code_of(reports);
+    write_summary(reports, ranks);
+    fmt::print("\n{}", ranking(reports, job_.models));
+  }
+  return std::stoi(comm::broadcast(world_, std::to_string(code), deadline("ending together")));
+}
+
+void TrainJob::write_summary(const nlohmann::json& reports, const nlohmann::json& ranks) {
+  const nlohmann::json summary = run_summary({job_, plan_, reports, ranks, seconds_between(started_, Clock::now())});
+  replace_file(output_->path() / "summary.json", summary.dump(1) + "\n");
+}
+
+void TrainJob::write_trace() {
+  if (!trace_->enabled()) return;
+  std::string all;
+  for (const std::string& events : comm::gather(world_, trace_->events(), deadline("collecting the trace"))) {
+    if (!events.empty()) all += (all.empty() ? "" : ",\n") + events;
+  }
+  if (is_root()) replace_file(job_.run.trace, "[\n" + all + "\n]\n");
+}
+
+comm::Deadline TrainJob::deadline(const std::string& operation) {
+  return {std::chrono::milliseconds(static_cast<int64_t>(job_.run.deadline_seconds * 1000)), operation, &roster_, {}};
+}
+
+void TrainJob::together(const std::string& doing, const std::function<void()>& action) {
+  std::string fault;
+  try {
+    action();
+  } catch (const std::exception& error) {
+    fault = error.what();
+    if (fault.empty()) fault = "unknown fault while " + doing;
+  }
+  const std::string merged = merged_faults(comm::all_gather(world_, fault, deadline(doing)), roster_);
+  if (!merged.empty()) throw UsageError(merged);
+}
+
+}  // namespace tutti::launch

@@ -1,0 +1,105 @@
+// A training job on one rank, from the job file to the summary.
+#ifndef TUTTI_LAUNCH_TRAIN_JOB_H
+#define TUTTI_LAUNCH_TRAIN_JOB_H
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/collectives.h"
+#include "comm/exchange_queue.h"
+#include "comm/mpi_communicator.h"
+#include "comm/mpi_session.h"
+#include "comm/watchdog.h"
+#include "launch/job.h"
+#include "launch/lane_count.h"
+#include "launch/live_table.h"
+#include "launch/memory_sampler.h"
+#include "launch/output_folder.h"
+#include "launch/stop_signals.h"
+#include "partition/placement.h"
+#include "src/train/lanes.h"
+#include "src/train/trace.h"
+#include "src/train/unified_network.h"
+
+namespace tutti::launch {
+
+/// What the command line of `tutti train` says.
+struct TrainOptions {
+  std::filesystem::path job_file;
+  JobOptions job;
+  std::optional<std::filesystem::path> trace;
+};
+
+/// Runs a job, in the order of its member functions. Constructed by the communication thread, which stays in run()
+/// until the job ends: it moves the exchanges on, watches the other ranks, passes signals on and draws the table, while
+/// lanes train.
+class TrainJob {
+ public:
+  TrainJob(const comm::MpiSession& session, comm::MpiCommunicator& world, TrainOptions options);
+  ~TrainJob();
+
+  /// Collective. Returns the exit code, the same on all ranks. Throws UsageError on all ranks alike; anything else means
+  /// that the job must be aborted.
+  int run();
+
+ private:
+  void agree_on_machine();
+  void read_job();
+  void agree_on_job();
+  void open_output();
+  void choose_checkpoints();
+  void place();
+  void build();
+  void train();
+  int conclude();
+
+  void together(const std::string& doing, const std::function<void()>& action);
+  comm::Deadline deadline(const std::string& operation);
+  bool poll();
+  void exchange_reports();
+  nlohmann::json own_reports() const;
+  nlohmann::json own_figures() const;
+  comm::LaneProgress lane_progress() const;
+  void print_headline() const;
+  void write_summary(const nlohmann::json& reports, const nlohmann::json& ranks);
+  void write_trace();
+  bool is_root() const { return world_.rank() == 0; }
+
+  const comm::MpiSession& session_;
+  comm::MpiCommunicator& world_;
+  TrainOptions options_;
+  comm::Roster roster_;
+  StopSignals signals_;
+  Job job_;
+  std::vector<CpuShare> shares_;  // by rank
+  LaneChoice lanes_choice_;
+  std::optional<OutputFolder> output_;       // rank 0
+  std::map<std::string, int64_t> resume_steps_;
+  partition::Plan plan_;
+  comm::ExchangeQueue queue_;
+  std::optional<comm::Watchdog> watchdog_;
+  std::atomic<bool> stop_ = false;
+  std::optional<train::Trace> trace_;
+  std::vector<train::Member> members_;
+  train::Programs programs_;
+  std::optional<train::UnifiedNetwork> network_;
+  std::vector<train::ModelRun*> runs_;
+  std::optional<MemorySampler> sampler_;
+  std::optional<train::Lanes> lanes_;  // ends its threads before what they use is destroyed
+  std::unique_ptr<comm::Pending> report_send_;
+  std::string report_text_;
+  std::optional<LiveTable> table_;           // rank 0
+  std::chrono::steady_clock::time_point started_, trained_from_, reported_;
+  int64_t warm_bytes_ = 0;
+};
+
+}  // namespace tutti::launch
+
+#endif
