@@ -33,7 +33,7 @@ class LiveTable {
 
  private:
   struct Row {
-    nlohmann::json report;
+    nlohmann::json report = nlohmann::json::object();
     double rate = 0;  // steps per second, smoothed
     int64_t last_step = -1;
     std::chrono::steady_clock::time_point last_time;

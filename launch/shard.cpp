@@ -132,8 +132,7 @@ data::CsvOptions csv_options_of(const Arguments& arguments) {
   return options;
 }
 
-std::unique_ptr<data::RowSource> source_of(const Arguments& arguments) {
-  const std::string format = arguments.text("format");
+std::unique_ptr<data::RowSource> source_of(const std::string& format, const Arguments& arguments) {
   if (format == "idx") return data::import_idx(arguments.text("images"), arguments.text("labels"));
   if (format == "cifar10" || format == "cifar100") {
     return data::import_cifar(format == "cifar10" ? data::CifarKind::kCifar10 : data::CifarKind::kCifar100,
@@ -200,8 +199,9 @@ int shard_command(const std::vector<std::string>& arguments) {
     return kDone;
   }
   try {
+    const std::string format = given.text("format");
     const data::ImportOptions options = import_options_of(given);
-    print_summary(data::import_rows(*source_of(given), options));
+    print_summary(data::import_rows(*source_of(format, given), options));
   } catch (const data::DataError& error) {
     throw UsageError(error.what());
   } catch (const std::filesystem::filesystem_error& error) {
