@@ -111,7 +111,7 @@ TEST_P(MemoryTest, NothingIsLeftAndNothingGrows) {
   train_once();
   EXPECT_EQ(region_.live_bytes(), 0);
   const int64_t peak = use.peak_bytes(), extent = region_.extent_bytes();
-  const int runs = GetParam().net.name == "perceptron" ? 1000 : 20;
+  const int runs = GetParam().net.name == "perceptron" ? 1000 : 5;
   for (int i = 0; i < runs; ++i) train_once();
   EXPECT_EQ(region_.live_bytes(), 0);
   EXPECT_EQ(use.peak_bytes(), peak);

@@ -246,6 +246,14 @@ TEST(Program, InPlaceOperatorsRunAsOneIsland) {
   for (size_t i = 0; i < p.size(); ++i) EXPECT_TRUE(near(model.gradients[i], gradients[i], 1e-13)) << i;
 }
 
+TEST(Program, RefusesToWriteIntoItsInput) {
+  NodeGraph graph;
+  const ValueId input = graph.input({4});
+  graph.output(graph.linear(graph.call("aten::relu_", "", {Argument::of(input)}), 2));
+  EXPECT_THROW(compile(graph, Engine::kInstructions), graph::GraphError);
+  EXPECT_THROW(compile(graph, Engine::kIsland), graph::GraphError);
+}
+
 TEST(Program, NamesItsIslands) {
   NodeGraph graph;
   const ValueId hidden = graph.linear(graph.input({4}), 4);

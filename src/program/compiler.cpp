@@ -75,8 +75,18 @@ void check_order(const Graph& graph) {
 
 /// True where a node writes into a value that is not a counter: later nodes read the value by its old name, which only
 /// one island over the whole graph gets right.
-bool writes_in_place(const Node& node, InstructionFactory factory) {
-  return factory == nullptr && !OperatorCall(node).mutated_values().empty();
+bool writes_in_place(const Graph& graph, const Node& node, InstructionFactory factory) {
+  if (factory != nullptr) return false;
+  const OperatorCall call(node);
+  for (const ValueId id : call.mutated_values()) {
+    const ValueKind kind = graph.values[id].kind;
+    if (kind == ValueKind::kResult || kind == ValueKind::kBuffer) continue;
+    throw GraphError(
+        fmt::format("{}: writes into \"{}\", which is an input, a parameter or a constant. Use the operator "
+                    "that makes a new tensor.",
+                    described(node), graph.values[id].name));
+  }
+  return !call.mutated_values().empty();
 }
 
 std::vector<Unit> group_nodes(const Graph& graph, CompileOptions::Engine engine) {
@@ -85,7 +95,7 @@ std::vector<Unit> group_nodes(const Graph& graph, CompileOptions::Engine engine)
   bool is_one_island = engine == CompileOptions::Engine::kIsland;
   for (int64_t i = 0; i < static_cast<int64_t>(graph.nodes.size()); ++i) {
     const InstructionFactory factory = find_factory(graph, graph.nodes[i]);
-    is_one_island = is_one_island || writes_in_place(graph.nodes[i], factory);
+    is_one_island = is_one_island || writes_in_place(graph, graph.nodes[i], factory);
     everything.nodes.push_back(i);
     if (factory == nullptr && !units.empty() && units.back().factory == nullptr) {
       units.back().nodes.push_back(i);
