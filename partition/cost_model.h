@@ -50,7 +50,9 @@ struct ModelCost {
 };
 
 /// Predicts the cost of training `spec` with `program`, from operation and byte counts. Three times the forward
-/// operations for forward and backward; memory traffic of every result; a fixed time per instruction.
+/// operations for forward and backward; memory traffic of every result; a fixed time per instruction. Transient bytes
+/// are the peak of live tensors; the gaps that a region's first fit leaves between them are not predicted (a trial
+/// measures them).
 ModelCost predict_cost(const train::ModelSpec& spec, const program::Program& program, const Machine& machine = {});
 
 /// The same with a trial's times and region bytes in place of the predicted ones.
