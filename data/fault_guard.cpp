@@ -1,6 +1,7 @@
 // The SIGBUS handler and the copies it guards.
 #include "data/fault_guard.h"
 
+#include <atomic>
 #include <csetjmp>
 #include <csignal>
 #include <cstring>
@@ -62,7 +63,9 @@ bool guarded_copy(std::span<const std::byte> from, std::span<std::byte> to) {
     return false;
   }
   current_copy = &copy;
+  std::atomic_signal_fence(std::memory_order_seq_cst);  // the copy stays between the two assignments
   std::memcpy(to.data(), from.data(), from.size());
+  std::atomic_signal_fence(std::memory_order_seq_cst);
   current_copy = nullptr;
   return true;
 }

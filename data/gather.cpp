@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <numbers>
 
 namespace tutti::data {
@@ -28,12 +27,6 @@ void convert(const Stored* __restrict stored, int64_t count, Real* __restrict ou
 template <class Stored, class Real>
 void convert(const Stored* __restrict stored, int64_t count, Real mean, Real deviation, Real* __restrict out) {
   for (int64_t i = 0; i < count; ++i) out[i] = (static_cast<Real>(stored[i]) - mean) / deviation;
-}
-
-// A division per element costs more than a look-up when there are 256 values.
-template <class Real>
-void look_up(const uint8_t* __restrict stored, int64_t count, const Real* __restrict values, Real* __restrict out) {
-  for (int64_t i = 0; i < count; ++i) out[i] = values[stored[i]];
 }
 
 // Copies a plane moved by the transform; what comes from outside is zero. Word has the size of an element.
@@ -86,13 +79,6 @@ RowConverter<Real>::RowConverter(const Field& field, const Augmentation& augment
   channel_elements_ = channels == 0 ? elements : elements / channels;
   for (const double mean : field.mean) mean_.push_back(static_cast<Real>(mean));
   for (const double deviation : field.deviation) deviation_.push_back(static_cast<Real>(deviation));
-  if (type_ == ElementType::kUint8) {
-    for (size_t channel = 0; channel < mean_.size(); ++channel) {
-      for (int value = 0; value < 256; ++value) {
-        byte_values_.push_back((static_cast<Real>(value) - mean_[channel]) / deviation_[channel]);
-      }
-    }
-  }
   if (augmentation.flip || augmentation.crop > 0) moved_.resize(static_cast<size_t>(field.row_bytes()));
 }
 
@@ -120,11 +106,7 @@ void RowConverter<Real>::operator()(const std::byte* stored, int64_t row, std::s
     if (mean_.empty()) return convert(from, static_cast<int64_t>(out.size()), out.data());
     for (size_t channel = 0; channel < mean_.size(); ++channel) {
       const int64_t begin = static_cast<int64_t>(channel) * channel_elements_;
-      if constexpr (std::is_same_v<Stored, uint8_t>) {
-        look_up(from + begin, channel_elements_, byte_values_.data() + channel * 256, out.data() + begin);
-      } else {
-        convert(from + begin, channel_elements_, mean_[channel], deviation_[channel], out.data() + begin);
-      }
+      convert(from + begin, channel_elements_, mean_[channel], deviation_[channel], out.data() + begin);
     }
   };
   with_element_type(type_, convert_row);

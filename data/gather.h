@@ -45,7 +45,6 @@ class RowConverter {
   int64_t planes_ = 1, height_ = 1, width_ = 1;
   int64_t channel_elements_ = 0;
   std::vector<Real> mean_, deviation_;  // one per channel
-  std::vector<Real> byte_values_;       // [channels, 256]: the value of each uint8, where the type is uint8
   std::vector<std::byte> moved_;        // the row after flip and crop
 };
 
