@@ -17,7 +17,8 @@ using testing::HasSubstr;
 /// Parameters: 0.weight 0.bias (conv), 1.weight 1.bias (batch norm), 3.* (group norm), 5.* (linear), 6.* (layer norm).
 graph::Graph network() {
   const auto layers = nlohmann::json::parse(
-      R"([{"conv2d": {"out": 4, "kernel": 3}}, "batch_norm", "relu", {"group_norm": 2}, "flatten", {"linear": 5}, "layer_norm"])");
+      R"([{"conv2d": {"out": 4, "kernel": 3}}, "batch_norm", "relu", {"group_norm": 2}, "flatten",
+          {"linear": 5}, "layer_norm"])");
   return graph::build_layer_list(layers, {.shape = {2, 6, 6}});
 }
 
