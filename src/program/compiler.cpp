@@ -95,7 +95,7 @@ std::vector<Unit> group_nodes(const Graph& graph, CompileOptions::Engine engine)
   bool is_one_island = engine == CompileOptions::Engine::kIsland;
   for (int64_t i = 0; i < static_cast<int64_t>(graph.nodes.size()); ++i) {
     const InstructionFactory factory = find_factory(graph, graph.nodes[i]);
-    is_one_island = is_one_island || writes_in_place(graph, graph.nodes[i], factory);
+    if (writes_in_place(graph, graph.nodes[i], factory)) is_one_island = true;
     everything.nodes.push_back(i);
     if (factory == nullptr && !units.empty() && units.back().factory == nullptr) {
       units.back().nodes.push_back(i);

@@ -35,6 +35,35 @@ void take_greater(const Number* input, int64_t stride, int64_t count, int32_t pl
   }
 }
 
+/// The most common window, 2 × 2 side by side, in one pass over a row's two input rows.
+bool is_two_by_two(const MaxPoolShape& shape) {
+  using Pair = std::array<int64_t, 2>;
+  return shape.kernel == Pair{2, 2} && shape.stride == Pair{2, 2} && shape.padding == Pair{0, 0} &&
+         shape.dilation == Pair{1, 1} && 2 * shape.output_height <= shape.height &&
+         2 * shape.output_width <= shape.width;
+}
+
+template <typename Number>
+void take_if_greater(Number candidate, int32_t place, Number& best, int32_t& best_place) {
+  const bool wins = (candidate > best) | (candidate != candidate);
+  best = wins ? candidate : best;
+  best_place = wins ? place : best_place;
+}
+
+template <typename Number>
+void pool_two_by_two(const Number* __restrict upper, const Number* __restrict lower, int64_t count,
+                     Number* __restrict best, int32_t* __restrict places) {
+  for (int64_t i = 0; i < count; ++i) {
+    Number greatest = upper[2 * i];
+    int32_t place = 0;
+    take_if_greater(upper[2 * i + 1], 1, greatest, place);
+    take_if_greater(lower[2 * i], 2, greatest, place);
+    take_if_greater(lower[2 * i + 1], 3, greatest, place);
+    best[i] = greatest;
+    places[i] = place;
+  }
+}
+
 template <typename Number>
 void pool_row(const MaxPoolShape& shape, const Number* plane, int64_t row, Number* best, int32_t* places) {
   std::fill_n(best, shape.output_width, -std::numeric_limits<Number>::infinity());
@@ -59,9 +88,15 @@ void pool_row(const MaxPoolShape& shape, const Number* plane, int64_t row, Numbe
 template <typename Number>
 void max_pool_forward(const MaxPoolShape& shape, const Number* input, Number* output, uint8_t* places) {
   std::vector<int32_t> row_places(static_cast<size_t>(shape.output_width));
-  for (int64_t plane = 0; plane < shape.planes; ++plane) {
+  const bool two_by_two = is_two_by_two(shape);
+  for (int64_t plane = 0; plane < shape.planes; ++plane, input += shape.height * shape.width) {
     for (int64_t row = 0; row < shape.output_height; ++row) {
-      pool_row(shape, input + plane * shape.height * shape.width, row, output, row_places.data());
+      if (two_by_two) {
+        const Number* upper = input + 2 * row * shape.width;
+        pool_two_by_two(upper, upper + shape.width, shape.output_width, output, row_places.data());
+      } else {
+        pool_row(shape, input, row, output, row_places.data());
+      }
       for (int64_t i = 0; i < shape.output_width; ++i) places[i] = static_cast<uint8_t>(row_places[i]);
       output += shape.output_width;
       places += shape.output_width;

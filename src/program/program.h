@@ -52,7 +52,9 @@ class Program {
   /// Drops the inputs and everything that is not bound, after a run or after an exception.
   void clear(Frame& frame) const;
 
-  /// Predicted peak of transient bytes of a training run (or an evaluation run) over `rows` rows.
+  /// Predicted peak of transient bytes of a training run (or an evaluation run) over `rows` rows: 1 to 1.2 times what
+  /// it takes of a LaneRegion, the gradients of the outputs included. A rough guess where there are islands: run a
+  /// trial step.
   int64_t transient_bytes(int64_t rows, bool training) const;
 
   /// The operators that run inside autograd islands, each once: "aten::foo".
