@@ -3,16 +3,17 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <signal.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
 #include <system_error>
+#include <thread>
 
 #include "launch/command.h"
 
@@ -37,11 +38,28 @@ nlohmann::json read_json(const fs::path& file) {
   return nlohmann::json::parse(stream, nullptr, /*allow_exceptions=*/false);
 }
 
+/// When a living process of this host began, in clock ticks; none for a process that is gone or only waits to be
+/// collected. Together with its id it names a process for good, since ids are used again.
+std::optional<int64_t> start_ticks(int64_t process) {
+  std::ifstream file(fmt::format("/proc/{}/stat", process));
+  std::string line;
+  std::getline(file, line);
+  const size_t name_end = line.rfind(')');
+  if (name_end == std::string::npos) return std::nullopt;
+  std::istringstream fields(line.substr(name_end + 1));
+  std::string state, field;
+  fields >> state;
+  constexpr int kFieldsToStart = 19;
+  for (int i = 0; i < kFieldsToStart; ++i) fields >> field;
+  if (state == "Z" || state == "X" || !fields) return std::nullopt;
+  return std::stoll(field);
+}
+
 /// True when the lock's holder is certainly or very probably gone.
 bool is_stale(const fs::path& lock, const nlohmann::json& holder) {
   if (holder.is_object() && holder.value("host", "") == host_name()) {
-    const auto process = holder.value("process", pid_t{0});
-    return process <= 0 || process == getpid() || (kill(process, 0) != 0 && errno == ESRCH);
+    const auto ticks = start_ticks(holder.value("process", int64_t{0}));
+    return !ticks || *ticks != holder.value("start_ticks", int64_t{0});
   }
   struct stat status = {};
   if (stat(lock.c_str(), &status) != 0) return true;
@@ -99,8 +117,10 @@ OutputFolder::~OutputFolder() {
 }
 
 void OutputFolder::take_lock() {
-  const nlohmann::json own = {{"host", host_name()}, {"process", getpid()}, {"job", std::getenv("SLURM_JOB_ID") ? std::getenv("SLURM_JOB_ID") : ""}};
-  for (int attempt = 0; attempt < 2; ++attempt) {
+  const nlohmann::json own = {
+      {"host", host_name()}, {"process", getpid()}, {"start_ticks", start_ticks(getpid()).value_or(0)}};
+  const auto patience = std::chrono::steady_clock::now() + kPatience;
+  while (true) {
     const int descriptor = open(lock_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor >= 0) {
       const std::string text = own.dump() + "\n";
@@ -113,6 +133,10 @@ void OutputFolder::take_lock() {
     if (errno != EEXIST) fail("cannot create", lock_);
     const nlohmann::json holder = read_json(lock_);
     if (!is_stale(lock_, holder)) {
+      if (std::chrono::steady_clock::now() < patience) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        continue;
+      }
       throw UsageError(fmt::format(
           "run.out: expected a folder that no other run uses, found {} in use by {}; wait for that run, or choose "
           "another folder with --out. If that run is gone for certain, remove {}",
@@ -124,8 +148,6 @@ void OutputFolder::take_lock() {
     spdlog::warn("{}: the lock of a run that is gone is taken over", path_.string());
     fs::remove(lock_);
   }
-  throw UsageError(fmt::format("run.out: {} was locked by another run at the same moment; choose another folder with "
-                               "--out", path_.string()));
 }
 
 void OutputFolder::compare_or_record(const Job& job) {

@@ -16,6 +16,7 @@ class OutputFolder {
  public:
   static constexpr std::chrono::seconds kHeartbeat{10};
   static constexpr std::chrono::seconds kStaleAfter{60};
+  static constexpr std::chrono::seconds kPatience{2};  ///< for a run that is just ending
 
   /// Makes job.run.out and takes its lock. Throws UsageError when another run holds it, when it has output and
   /// job.run.resume is not set, or when a model of the same name there has other bit-relevant keys (it names them).

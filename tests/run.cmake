@@ -7,3 +7,20 @@ if(TARGET tutti)
   add_test(NAME readme COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/readme_test.py $<TARGET_FILE:tutti>)
   set_tests_properties(readme PROPERTIES TIMEOUT 60)
 endif()
+
+# Whole runs of the program: tests/whole/NAME.py RANKS. They work in folders of their own.
+function(whole_run_test name)
+  cmake_parse_arguments(arg "" "TIMEOUT" "RANKS" ${ARGN})
+  foreach(ranks IN LISTS arg_RANKS)
+    set(test ${name}.ranks${ranks})
+    add_test(NAME ${test} COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/whole/${name}.py ${ranks})
+    math(EXPR timeout "${arg_TIMEOUT} * ${time_factor}")
+    set_tests_properties(${test} PROPERTIES TIMEOUT ${timeout} PROCESSORS 2
+      ENVIRONMENT "TUTTI=$<TARGET_FILE:tutti>;TUTTI_TIME_FACTOR=${time_factor}")
+  endforeach()
+endfunction()
+
+whole_run_test(p1_together_equals_alone RANKS 1 2 3 4 TIMEOUT 120)
+whole_run_test(p2_placement_is_invisible RANKS 1 2 3 4 TIMEOUT 120)
+whole_run_test(p3_interruption_is_invisible RANKS 1 2 3 4 TIMEOUT 240)
+whole_run_test(p4_isolation RANKS 1 2 3 4 TIMEOUT 120)

@@ -44,7 +44,7 @@ with Runs() as runs:
     reference = results(runs.train(plain, 1))
     for lanes in (1, 2):
         trace = runs.folder / f"trace-{lanes}.json"
-        out = runs.train(spread, ranks, "--set", f"run.lanes={lanes}", "--set", "run.visit_milliseconds=2",
+        out = runs.train(spread, ranks, "--set", f"run.lanes={lanes}", "--set", "run.visit=2",
                          "--trace", trace)
         expect_equal(reference, results(out), f"{ranks} ranks of {lanes} lanes against 1 rank of 1 lane")
         check_trace(trace)

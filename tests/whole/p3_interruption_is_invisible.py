@@ -12,7 +12,7 @@ ranks = int(sys.argv[1])
 trials = int(sys.argv[2]) if len(sys.argv) > 2 else 3
 random.seed(int(sys.argv[3]) if len(sys.argv) > 3 else ranks)
 FAULTS = ["checkpoint.written", "checkpoint.synced", "checkpoint.renamed"]
-CADENCE = ["--set", "defaults.checkpoint.every_steps=7", "--set", "run.visit_milliseconds=5"]
+CADENCE = ["--set", "defaults.checkpoint.every_steps=7", "--set", "run.visit=5"]
 
 
 def steps(out):

@@ -10,7 +10,7 @@ EXPLODING = f"""
     layers: [flatten, {{linear: 16}}, {{linear: 10}}]
     loss: cross_entropy
     optimizer: {{sgd: {{lr: 0.05}}}}
-    schedule: {{exponential: {{gamma: 1.6}}}}
+    schedule: {{exponential: {{gamma: 1.06}}}}
     epochs: 40
     grains: 2
     ranks: {min(ranks, 2)}
