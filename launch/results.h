@@ -24,6 +24,9 @@ struct ModelResult {
   std::optional<double> metric(const std::string& full_name) const;
 };
 
+/// The standings that reports (launch/model_report.h) tell of.
+std::vector<ModelResult> results_of(const nlohmann::json& reports);
+
 /// All models of OUT: from summary.json when the job has ended, else from each model's metrics.jsonl. Ordered as in the
 /// summary, or by name. Throws UsageError when `out` is not an output folder.
 std::vector<ModelResult> read_results(const std::filesystem::path& out);

@@ -39,16 +39,7 @@ std::vector<ModelResult> read_summary(const fs::path& file) {
                     "models' own metrics",
                     file.string()));
   }
-  std::vector<ModelResult> results;
-  for (const nlohmann::json& model : summary["models"]) {
-    ModelResult& result = results.emplace_back();
-    result.name = model.value("name", "");
-    result.state = model.value("state", "");
-    if (model.contains("labels") && model["labels"].is_object()) result.labels = model["labels"];
-    take_position(model, result);
-    take_metrics(model, "train_loss", result);
-  }
-  return results;
+  return results_of(summary["models"]);
 }
 
 /// The sweep variables that model.yaml names, as text or numbers.
@@ -86,6 +77,19 @@ ModelResult read_model(const fs::path& folder, bool job_is_running) {
 }
 
 }  // namespace
+
+std::vector<ModelResult> results_of(const nlohmann::json& reports) {
+  std::vector<ModelResult> results;
+  for (const nlohmann::json& model : reports) {
+    ModelResult& result = results.emplace_back();
+    result.name = model.value("name", "");
+    result.state = model.value("state", "");
+    if (model.contains("labels") && model["labels"].is_object()) result.labels = model["labels"];
+    take_position(model, result);
+    take_metrics(model, "train_loss", result);
+  }
+  return results;
+}
 
 std::vector<ModelResult> read_results(const fs::path& out) {
   const bool job_is_running = fs::exists(out / "lock");

@@ -24,20 +24,6 @@ std::string utc_now() {
   return text;
 }
 
-nlohmann::json plan_json(const partition::Plan& plan) {
-  nlohmann::json models = nlohmann::json::array();
-  for (const partition::ModelPlacement& model : plan.models) {
-    nlohmann::json runs = nlohmann::json::array();
-    for (const comm::GrainRun& run : model.team.runs) {
-      runs.push_back({{"rank", run.rank}, {"grains", {run.begin, run.end}}});
-    }
-    models.push_back({{"name", model.name}, {"team", runs}, {"predicted_seconds", model.seconds}});
-  }
-  return {{"makespan_seconds", plan.makespan_seconds},
-          {"lower_bound_seconds", plan.lower_bound_seconds},
-          {"models", models}};
-}
-
 /// Bytes read from shards by the process that writes the summary, by data set.
 nlohmann::json bytes_read(const Job& job) {
   nlohmann::json bytes = nlohmann::json::object();
@@ -58,7 +44,7 @@ nlohmann::json run_summary(const SummaryInput& input) {
           {"slurm", {{"job", environment("SLURM_JOB_ID")}, {"restarts", environment("SLURM_RESTART_COUNT")}}},
           {"reduction", input.job.run.reduction == RunSpec::Reduction::kExact ? "exact" : "fast"},
           {"data_bytes_read", bytes_read(input.job)},
-          {"plan", plan_json(input.plan)},
+          {"plan", partition::to_json(input.plan)},
           {"ranks", input.ranks},
           {"models", input.reports}};
 }

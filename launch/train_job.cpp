@@ -13,7 +13,9 @@
 #include "launch/cpu_level.h"
 #include "launch/memory_limit.h"
 #include "launch/model_report.h"
+#include "launch/results.h"
 #include "launch/run_summary.h"
+#include "launch/show.h"
 #include "launch/version.h"
 #include "partition/cost_model.h"
 #include "src/program/lane_allocator.h"
@@ -171,7 +173,7 @@ void TrainJob::build() {
   };
   together("building the models", [&] {
     network_.emplace(members_, programs_, train::UnifiedNetworkOptions{world_.rank(), &world_, &queue_, models,
-                                                            lanes_choice_.lane_count, &stop_, notify, &*trace_});
+                                                            lanes_choice_.lane_count, reduction(), &stop_, notify, &*trace_});
     warm_bytes_ = anonymous_bytes();
     lanes_.emplace(train::Lanes::Options{static_cast<int>(lanes_choice_.lane_count), network_->memory().region_bytes,
                                          std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -221,8 +223,15 @@ void TrainJob::print_headline() const {
              100 * idle_share(plan_));
   for (const std::string& note : plan_.notes) fmt::print("{}\n", note);
   for (const std::string& warning : job_.warnings) fmt::print("warning: {}\n", warning);
+  if (reduction() == train::Reduction::kFast) {
+    fmt::print("reduction: fast: results agree with other placements within rounding, not bit for bit\n");
+  }
   if (job_.run.resume) fmt::print("{} of {} models go on from a checkpoint\n", resume_steps_.size(), job_.models.size());
   std::fflush(stdout);
+}
+
+train::Reduction TrainJob::reduction() const {
+  return job_.run.reduction == RunSpec::Reduction::kFast ? train::Reduction::kFast : train::Reduction::kExact;
 }
 
 bool TrainJob::poll() {
@@ -310,7 +319,9 @@ int TrainJob::conclude() {
     table_->finish();
     code = exit_code_of(reports);
     write_summary(reports, ranks);
-    fmt::print("\n{}", ranking(reports, job_.models));
+    std::vector<ModelResult> results = results_of(reports);
+    sort_best_first(results, deciding_metric(results, ""));
+    fmt::print("\n{}", model_table(results));
   }
   return std::stoi(comm::broadcast(world_, std::to_string(code), deadline("ending together")));
 }

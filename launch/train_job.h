@@ -70,6 +70,7 @@ class TrainJob {
   void print_headline() const;
   void write_summary(const nlohmann::json& reports, const nlohmann::json& ranks);
   void write_trace();
+  train::Reduction reduction() const;
   bool is_root() const { return world_.rank() == 0; }
 
   const comm::MpiSession& session_;

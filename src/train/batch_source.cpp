@@ -46,7 +46,7 @@ data::Split training_split(const ModelSpec& spec) {
 
 }  // namespace
 
-FieldReader::FieldReader(const ModelSpec& spec, std::shared_ptr<const data::DataSet> data)
+FieldReader::FieldReader(const ModelSpec& spec, std::shared_ptr<const data::DataSet> data, Targets targets)
     : data_(std::move(data)),
       integer_target_(spec.loss.integer_targets()),
       ignore_index_(spec.loss.ignore_index),
@@ -70,7 +70,7 @@ FieldReader::FieldReader(const ModelSpec& spec, std::shared_ptr<const data::Data
     }
     inputs_.push_back(std::move(field));
   }
-  target_ = field_named(data_->targets(), spec.data.target, "target");
+  if (targets == Targets::kNeeded) target_ = field_named(data_->targets(), spec.data.target, "target");
   const auto& output = graph.values[static_cast<size_t>(graph.outputs.front())].shape;
   class_count_ = output.size() > 1 ? output[1] : 1;
 }
@@ -98,10 +98,10 @@ at::Tensor FieldReader::gather_field(const data::Field& field, const graph::Valu
 at::Tensor FieldReader::gather_targets(std::span<const int64_t> rows) const {
   if (!integer_target_) {
     graph::Value value;
-    return gather_field(target_, value, rows, {}, {});
+    return gather_field(*target_, value, rows, {}, {});
   }
-  at::Tensor out = at::empty(batch_shape(rows.size(), target_.shape), at::kLong);
-  data_->gather_integers(target_, rows, 0, class_count_, ignore_index_,
+  at::Tensor out = at::empty(batch_shape(rows.size(), target_->shape), at::kLong);
+  data_->gather_integers(*target_, rows, 0, class_count_, ignore_index_,
                          {out.data_ptr<int64_t>(), static_cast<size_t>(out.numel())});
   return out;
 }
@@ -112,7 +112,7 @@ Batch FieldReader::gather(std::span<const int64_t> rows, const data::Augmentatio
   for (size_t i = 0; i < inputs_.size(); ++i) {
     batch.inputs.push_back(gather_field(inputs_[i], values_[i], rows, augmentation, key));
   }
-  batch.targets = gather_targets(rows);
+  if (target_) batch.targets = gather_targets(rows);
   return batch;
 }
 

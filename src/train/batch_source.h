@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -30,15 +31,17 @@ inline RowRange slice(int64_t count, int64_t part, int64_t parts) {
 /// The rows of one grain as tensors.
 struct Batch {
   std::vector<at::Tensor> inputs;  ///< by graph input: [rows, ...]
-  at::Tensor targets;              ///< [rows, ...]
+  at::Tensor targets;              ///< [rows, ...]; undefined where the reader has none
 };
 
 /// Reads fields of one data set for one model.
 class FieldReader {
  public:
+  enum class Targets { kNeeded, kNone };
+
   /// Throws data::DataError naming the fields there are, when one the model needs is absent or has another shape than
-  /// the graph's input.
-  FieldReader(const ModelSpec& spec, std::shared_ptr<const data::DataSet> data);
+  /// the graph's input. With Targets::kNone the data need no target, and batches have none.
+  FieldReader(const ModelSpec& spec, std::shared_ptr<const data::DataSet> data, Targets targets = Targets::kNeeded);
 
   /// Gathers rows (of the data set). Allocates from ATen's current allocator.
   Batch gather(std::span<const int64_t> rows, const data::Augmentation& augmentation, data::AugmentationKey key) const;
@@ -51,7 +54,7 @@ class FieldReader {
   std::shared_ptr<const data::DataSet> data_;
   std::vector<data::Field> inputs_;
   std::vector<graph::Value> values_;
-  data::Field target_;
+  std::optional<data::Field> target_;
   bool integer_target_;
   int64_t class_count_ = 0;
   int64_t ignore_index_ = 0;

@@ -10,6 +10,19 @@
 
 namespace tutti::train {
 
+program::Frame evaluation_frame(const program::Program& program, const ModelMemory& memory) {
+  const graph::Graph& graph = program.graph();
+  program::Frame frame = program.make_frame();
+  frame.training = false;
+  for (size_t p = 0; p < graph.parameters.size(); ++p) {
+    frame.values[static_cast<size_t>(graph.parameters[p].value)] = memory.parameter_views[p];
+  }
+  for (size_t b = 0; b < graph.buffers.size(); ++b) {
+    frame.values[static_cast<size_t>(graph.buffers[b].value)] = memory.averaged_buffers[b];
+  }
+  return frame;
+}
+
 Evaluation::Evaluation(const ModelSpec& spec, std::shared_ptr<const program::Program> program,
                        const ModelMemory& memory, int64_t slot_count)
     : spec_(spec), program_(std::move(program)) {
@@ -18,17 +31,7 @@ Evaluation::Evaluation(const ModelSpec& spec, std::shared_ptr<const program::Pro
   const graph::Graph& graph = program_->graph();
   const auto& output = graph.values[static_cast<size_t>(graph.outputs.front())].shape;
   class_count_ = output.size() > 1 ? output[1] : 1;
-  for (int64_t slot = 0; slot < slot_count; ++slot) {
-    program::Frame frame = program_->make_frame();
-    frame.training = false;
-    for (size_t p = 0; p < graph.parameters.size(); ++p) {
-      frame.values[static_cast<size_t>(graph.parameters[p].value)] = memory.parameter_views[p];
-    }
-    for (size_t b = 0; b < graph.buffers.size(); ++b) {
-      frame.values[static_cast<size_t>(graph.buffers[b].value)] = memory.averaged_buffers[b];
-    }
-    frames_.push_back(std::move(frame));
-  }
+  for (int64_t slot = 0; slot < slot_count; ++slot) frames_.push_back(evaluation_frame(*program_, memory));
 }
 
 int64_t Evaluation::statistics_per_part() const {

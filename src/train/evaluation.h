@@ -16,6 +16,9 @@
 
 namespace tutti::train {
 
+/// A frame for running a model forward in evaluation mode, with its parameters and averaged buffers bound.
+program::Frame evaluation_frame(const program::Program& program, const ModelMemory& memory);
+
 /// Evaluates a model with its present parameters and averaged buffers. The rows of each data set are cut into one run
 /// per grain, so that lanes and ranks share the work as they share the grains; statistics are sums in double.
 class Evaluation {

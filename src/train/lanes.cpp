@@ -10,6 +10,13 @@ namespace tutti::train {
 
 using Clock = std::chrono::steady_clock;
 
+void use_one_intra_op_thread() {
+  // Without the first call ATen's lazy initialisation would undo the second.
+  at::get_num_threads();
+  at::set_num_threads(1);
+  TORCH_CHECK(at::get_num_threads() == 1, "lane: expected 1 intra-op thread, found ", at::get_num_threads());
+}
+
 Lanes::Lanes(Options options) : options_(std::move(options)) {
   for (int index = 0; index < options_.count; ++index) {
     lanes_.push_back(std::make_unique<Lane>(index, options_.region_bytes));
@@ -64,10 +71,7 @@ ModelRun* Lanes::choose() const {
 }
 
 void Lanes::loop(Lane& lane) try {
-  // Without the first call ATen's lazy initialisation would undo the second.
-  at::get_num_threads();
-  at::set_num_threads(1);
-  TORCH_CHECK(at::get_num_threads() == 1, "lane: expected 1 intra-op thread, found ", at::get_num_threads());
+  use_one_intra_op_thread();
   clockid_t clock;
   if (pthread_getcpuclockid(pthread_self(), &clock) == 0) lane.cpu_clock = clock;
   while (true) {

@@ -17,6 +17,9 @@
 
 namespace tutti::train {
 
+/// Makes ATen compute on the calling thread alone: more than one changes the bits of products and norms.
+void use_one_intra_op_thread();
+
 /// Threads that each stay with one model for a visit, then take the one that has come the least far. ATen's intra-op
 /// threads are 1 on every lane.
 class Lanes {

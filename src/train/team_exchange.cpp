@@ -3,11 +3,13 @@
 #include <optional>
 #include <utility>
 
+#include "comm/fast_sum.h"
+
 namespace tutti::train {
 
 namespace {
 
-template <typename Element>
+template <typename Element, template <typename> typename Sum>
 class SumOperation final : public comm::Operation {
  public:
   SumOperation(const TeamLine& line, std::vector<at::Tensor> flats, std::vector<std::vector<double>> scalars,
@@ -20,7 +22,7 @@ class SumOperation final : public comm::Operation {
         done_(std::move(done)) {}
 
   void start() override {
-    std::vector<typename comm::TreeSum<Element>::Part> parts;
+    std::vector<typename Sum<Element>::Part> parts;
     for (size_t i = 0; i < scalars_.size(); ++i) parts.push_back({elements(i), scalars_[i]});
     sum_.emplace(*line_.communicator, line_.team, line_.tag, std::move(parts), word_, elements(0));
   }
@@ -42,7 +44,7 @@ class SumOperation final : public comm::Operation {
   comm::Word word_;
   std::string description_;
   std::function<void(SumOutcome)> done_;
-  std::optional<comm::TreeSum<Element>> sum_;
+  std::optional<Sum<Element>> sum_;
 };
 
 class ShareOperation final : public comm::Operation {
@@ -96,8 +98,15 @@ void post_sum(const TeamLine& line, std::vector<at::Tensor> flats, std::vector<s
               comm::Word word, std::string description, std::function<void(SumOutcome)> done) {
   const bool single = !flats.empty() && flats.front().scalar_type() == at::kFloat;
   const auto post = [&]<typename Element>(Element*) {
-    line.queue->post(std::make_unique<SumOperation<Element>>(line, std::move(flats), std::move(scalars),
-                                                             std::move(word), std::move(description), std::move(done)));
+    const auto make = [&]<typename Operation>(Operation*) {
+      line.queue->post(std::make_unique<Operation>(line, std::move(flats), std::move(scalars), std::move(word),
+                                                   std::move(description), std::move(done)));
+    };
+    if (line.reduction == Reduction::kFast) {
+      make(static_cast<SumOperation<Element, comm::FastSum>*>(nullptr));
+    } else {
+      make(static_cast<SumOperation<Element, comm::TreeSum>*>(nullptr));
+    }
   };
   if (single) {
     post(static_cast<float*>(nullptr));

@@ -18,12 +18,19 @@
 
 namespace tutti::train {
 
+/// How gradients are summed over a team.
+enum class Reduction {
+  kExact,  ///< in the order of the tree over the grains: the same bits for every placement (comm::TreeSum)
+  kFast,   ///< fewer bytes where members do not own whole subtrees; bits depend on the team (comm::FastSum)
+};
+
 /// One model's line to its team. A model has at most one exchange in flight.
 struct TeamLine {
   comm::Communicator* communicator = nullptr;
   comm::ExchangeQueue* queue = nullptr;
   comm::Team team;
   int tag = 0;  ///< tag and tag + 1 are the model's own
+  Reduction reduction = Reduction::kExact;
 };
 
 /// What a sum came to.

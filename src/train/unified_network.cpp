@@ -70,7 +70,7 @@ std::vector<ModelRun*> UnifiedNetwork::start_runs() {
       ModelMemory memory(prepared.layout, prepared.program->graph(), *fused_);
       ModelRunSetup setup{member.spec,
                           prepared.program,
-                          {options_.communicator, options_.queue, member.team, member.tag},
+                          {options_.communicator, options_.queue, member.team, member.tag, options_.reduction},
                           options_.rank,
                           options_.lane_count,
                           options_.models_folder / member.spec->name,

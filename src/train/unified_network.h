@@ -34,6 +34,7 @@ struct UnifiedNetworkOptions {
   comm::ExchangeQueue* queue = nullptr;
   std::filesystem::path models_folder;  ///< OUT/models
   int64_t lane_count = 1;
+  Reduction reduction = Reduction::kExact;
   const std::atomic<bool>* stop = nullptr;
   std::function<void()> notify;
   Trace* trace = nullptr;
