@@ -32,8 +32,11 @@ int64_t onednn_bytes(const ConvolutionSize& size, Pass pass, bool wants_input_gr
   const int64_t weight = block_bytes(whole_channel_blocks(size.input_channels / size.groups) *
                                      whole_channel_blocks(size.output_channels) * size.taps * size.element_bytes);
   const int64_t read_input = keeps_input ? 0 : blocked_input;
-  if (pass == Pass::kForward) return std::max(read_input + weight + blocked_output - output, blocked_output);
-  const int64_t for_weight = blocked_output + read_input + weight;
+  const int64_t subsampled = size.taps == 1 && !size.is_plain ? blocked_output : 0;  // the places that a stride leaves
+  if (pass == Pass::kForward) {
+    return subsampled + std::max(read_input + weight + blocked_output - output, blocked_output);
+  }
+  const int64_t for_weight = blocked_output + read_input + weight + subsampled;
   const int64_t for_input = blocked_output + blocked_input + weight - input;
   return wants_input_gradient ? std::max(for_weight, for_input) : for_weight;
 }
