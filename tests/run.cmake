@@ -24,3 +24,21 @@ whole_run_test(p1_together_equals_alone RANKS 1 2 3 4 TIMEOUT 120)
 whole_run_test(p2_placement_is_invisible RANKS 1 2 3 4 TIMEOUT 120)
 whole_run_test(p3_interruption_is_invisible RANKS 1 2 3 4 TIMEOUT 240)
 whole_run_test(p4_isolation RANKS 1 2 3 4 TIMEOUT 120)
+
+# tutti_whole_test(NAME TIMEOUT seconds RANKS n...): runs tests/whole/NAME.py N, which starts the program on N ranks.
+function(tutti_whole_test name)
+  cmake_parse_arguments(arg "" "TIMEOUT" "RANKS" ${ARGN})
+  math(EXPR timeout "${arg_TIMEOUT} * ${time_factor}")
+  foreach(ranks IN LISTS arg_RANKS)
+    add_test(NAME ${name}.ranks${ranks}
+      COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/whole/${name}.py ${ranks})
+    set_tests_properties(${name}.ranks${ranks} PROPERTIES TIMEOUT ${timeout} PROCESSORS ${ranks}
+      ENVIRONMENT "PYTHONPATH=${PROJECT_SOURCE_DIR}/tests/whole;PYTHONDONTWRITEBYTECODE=1;TUTTI=$<TARGET_FILE:tutti>")
+  endforeach()
+endfunction()
+
+if(TARGET tutti)
+  tutti_whole_test(bad_input RANKS 1 2 3 TIMEOUT 240)
+  tutti_whole_test(silent_rank RANKS 2 3 TIMEOUT 120)
+  tutti_whole_test(signals RANKS 1 2 3 TIMEOUT 180)
+endif()
