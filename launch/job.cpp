@@ -222,7 +222,7 @@ void warn_of_unused_data(const Job& job, const JobData& data, std::vector<std::s
 }  // namespace
 
 JobError::JobError(std::vector<std::string> faults)
-    : std::runtime_error(fmt::format("{}", fmt::join(faults, "\n"))), faults_(std::move(faults)) {}
+    : UsageError(fmt::format("{}", fmt::join(faults, "\n"))), faults_(std::move(faults)) {}
 
 Job load_job(const std::filesystem::path& file, const JobOptions& options, const DataOpener& open) {
   Faults faults(file.string(), options.settings);
@@ -238,11 +238,12 @@ Job load_job(const std::filesystem::path& file, const JobOptions& options, const
   const KeyReader reader(file_block(), root, "", faults);
   Job job;
   job.file = file;
+  job.folder = options.folder ? *options.folder : file.parent_path();
+  job.settings = options.settings;
   const Node* run = reader.node("run");
   job.run = read_run(run != nullptr ? substitute(*run, {}, "run", faults) : Node{}, options, faults);
-  const std::filesystem::path folder = file.parent_path();
-  const JobData data = reader.has("data") ? read_data(*reader.node("data"), folder, open, faults) : JobData{};
-  ModelReader models({data, folder, job.run.reduction}, faults, job.warnings);
+  const JobData data = reader.has("data") ? read_data(*reader.node("data"), job.folder, open, faults) : JobData{};
+  ModelReader models({data, job.folder, job.run.reduction}, faults, job.warnings);
   const Node defaults = checked_defaults(reader.node("defaults"), faults);
   if (reader.has("models")) ModelList(models, settings, faults, job.models).read(*reader.node("models"), defaults);
   faults.throw_if_any();

@@ -7,17 +7,17 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "data/data_set.h"
+#include "launch/command.h"
 #include "src/train/model_spec.h"
 
 namespace tutti::launch {
 
 /// All faults found in a job file, each as "FILE:LINE: what was expected, what was found, what to do".
-class JobError : public std::runtime_error {
+class JobError : public UsageError {
  public:
   explicit JobError(std::vector<std::string> faults);
   const std::vector<std::string>& faults() const { return faults_; }
@@ -43,6 +43,8 @@ struct RunSpec {
 
 struct Job {
   std::filesystem::path file;
+  std::filesystem::path folder;       ///< where relative paths of data start
+  std::vector<std::string> settings;  ///< the --set options it was loaded with
   RunSpec run;
   std::vector<train::ModelSpec> models;  ///< in the order of the file, sweeps expanded
   uint64_t hash = 0;                     ///< of all models' names and sources
@@ -54,6 +56,7 @@ struct JobOptions {
   std::vector<std::string> settings;  ///< --set KEY=VALUE, KEY like "models.0.epochs", "models.NAME.batch", "run.out"
   std::optional<std::filesystem::path> out;
   bool resume = false;
+  std::optional<std::filesystem::path> folder = {};  ///< where relative paths start; default: the job file's folder
 };
 
 /// Opens a data set: data::DataSet::open, or a test's own.

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "data/data_error.h"
 #include "launch/command.h"
 #include "launch/command_table.h"
 
@@ -15,6 +16,9 @@ int main(int argc, char** argv) {
   try {
     return run_command(arguments);
   } catch (const UsageError& error) {
+    fmt::print(stderr, "tutti: {}\n", error.what());
+    return kBadInput;
+  } catch (const tutti::data::DataError& error) {
     fmt::print(stderr, "tutti: {}\n", error.what());
     return kBadInput;
   } catch (const std::exception& error) {

@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "launch/command.h"
+#include "launch/saved_job.h"
 
 namespace tutti::launch {
 
@@ -168,6 +169,8 @@ void OutputFolder::compare_or_record(const Job& job) {
     }
     now["models"][model.name] = model.source;
   }
+  now.update(load_options_of(job));
+  save_job(job, path_);
   replace_file(record, now.dump(1) + "\n");
 }
 

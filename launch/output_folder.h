@@ -20,6 +20,7 @@ class OutputFolder {
 
   /// Makes job.run.out and takes its lock. Throws UsageError when another run holds it, when it has output and
   /// job.run.resume is not set, or when a model of the same name there has other bit-relevant keys (it names them).
+  /// Leaves a copy of the job there, which load_saved_job reads.
   explicit OutputFolder(const Job& job);
   ~OutputFolder();
   OutputFolder(const OutputFolder&) = delete;

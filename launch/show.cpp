@@ -1,17 +1,14 @@
 #include "launch/show.h"
 
 #include <fmt/format.h>
-#include <fmt/ostream.h>
 
-#include <boost/program_options.hpp>
 #include <map>
 #include <sstream>
 
 #include "launch/command.h"
+#include "launch/command_line.h"
 
 namespace tutti::launch {
-
-namespace po = boost::program_options;
 
 namespace {
 
@@ -25,18 +22,6 @@ struct ShowOptions {
   Form form = Form::kTable;
 };
 
-po::options_description declare_options() {
-  po::options_description options("Options");
-  options.add_options()("help,h", "show this text")("out", po::value<std::string>(), "the output folder")(
-      "best", po::value<int64_t>(), "only the best N models (or groups)")(
-      "by", po::value<std::string>(),
-      "group by sweep variables (comma-separated): mean and deviation over the models that agree in them")(
-      "metric", po::value<std::string>(),
-      "what ranks the models: accuracy, test.loss, ... (default: the first but loss)")(
-      "csv", "print comma-separated values")("json", "print JSON");
-  return options;
-}
-
 constexpr const char* kHelp = R"(Usage: tutti show OUT [options]
 
 A table of the models in the output folder OUT of a finished or running job, best first.
@@ -47,6 +32,18 @@ Examples:
   tutti show runs/digits --by width,optimizer      mean and deviation over lr and seeds
 )";
 
+CommandForm form() {
+  CommandForm form{"show", "out", "the output folder of a job", kHelp, {"Options"}};
+  form.options.add_options()
+      ("out", one_text(), "the output folder")
+      ("best", whole_number(), "only the best N models (or groups)")
+      ("by", one_text(), "group by sweep variables (comma-separated): mean and deviation over the models that agree in them")
+      ("metric", one_text(), "what ranks the models: accuracy, test.loss, ... (default: the first but loss)")
+      ("csv", "print comma-separated values")
+      ("json", "print JSON");
+  return form;
+}
+
 std::vector<std::string> split_at_commas(const std::string& text) {
   std::vector<std::string> parts;
   std::istringstream stream(text);
@@ -54,22 +51,15 @@ std::vector<std::string> split_at_commas(const std::string& text) {
   return parts;
 }
 
-ShowOptions options_from(const po::variables_map& values) {
+ShowOptions options_from(const CommandLine& line) {
   ShowOptions options;
-  if (!values.contains("out"))
-    throw UsageError("tutti show: expected the output folder of a job, found none; `tutti show --help` shows how");
-  options.out = values["out"].as<std::string>();
-  if (values.contains("best")) {
-    options.best = values["best"].as<int64_t>();
-    if (options.best < 1) throw UsageError(fmt::format("--best: expected at least 1, found {}", options.best));
-  }
-  if (values.contains("by")) options.by = split_at_commas(values["by"].as<std::string>());
-  if (values.contains("metric")) options.metric = values["metric"].as<std::string>();
-  if (values.contains("csv") && values.contains("json")) {
-    throw UsageError("tutti show: expected --csv or --json, found both");
-  }
-  if (values.contains("csv")) options.form = Form::kCsv;
-  if (values.contains("json")) options.form = Form::kJson;
+  options.out = line.text("out");
+  options.best = line.integer("best", options.best, /*least=*/1);
+  options.by = split_at_commas(line.text("by", ""));
+  options.metric = line.text("metric", "");
+  if (line.has("csv") && line.has("json")) line.refuse("expected --csv or --json, found both");
+  if (line.has("csv")) options.form = Form::kCsv;
+  if (line.has("json")) options.form = Form::kJson;
   return options;
 }
 
@@ -109,20 +99,9 @@ std::string groups_text(const std::vector<ModelResult>& results, const std::stri
 }  // namespace
 
 int show_command(const std::vector<std::string>& arguments) {
-  po::variables_map values;
-  const po::options_description declared = declare_options();
-  po::positional_options_description positional;
-  positional.add("out", 1);
-  try {
-    po::store(po::command_line_parser(arguments).options(declared).positional(positional).run(), values);
-  } catch (const po::error& error) {
-    throw UsageError(fmt::format("{}; `tutti show --help` lists the options", error.what()));
-  }
-  if (values.contains("help")) {
-    fmt::print(fmt::runtime(kHelp), fmt::streamed(declared));
-    return kDone;
-  }
-  const ShowOptions options = options_from(values);
+  const CommandLine line(form(), arguments);
+  if (line.helped()) return kDone;
+  const ShowOptions options = options_from(line);
   const std::vector<ModelResult> results = read_results(options.out);
   const std::string metric = deciding_metric(results, options.metric);
   fmt::print("{}", options.by.empty() ? models_text(results, metric, options) : groups_text(results, metric, options));

@@ -1,27 +1,17 @@
 #include "launch/version.h"
 
 #include <fmt/format.h>
-#include <fmt/ostream.h>
 #include <torch/version.h>
-
-#include <boost/program_options.hpp>
 
 #include "comm/mpi_session.h"
 #include "launch/build_info.h"
 #include "launch/command.h"
+#include "launch/command_line.h"
 #include "launch/cpu_level.h"
 
 namespace tutti::launch {
 
-namespace po = boost::program_options;
-
 namespace {
-
-po::options_description declare_options() {
-  po::options_description options("Options");
-  options.add_options()("help,h", "show this text")("json", "print JSON");
-  return options;
-}
 
 constexpr const char* kHelp = R"(Usage: tutti version [options]
 
@@ -30,6 +20,12 @@ Versions of the program and of what it is built on, and the instruction-set leve
 {}
 Example: tutti version --json
 )";
+
+CommandForm form() {
+  CommandForm form{"version", "", "", kHelp, {"Options"}};
+  form.options.add_options()("json", "print JSON");
+  return form;
+}
 
 }  // namespace
 
@@ -44,19 +40,10 @@ nlohmann::json version_info() {
 }
 
 int version_command(const std::vector<std::string>& arguments) {
-  po::variables_map values;
-  const po::options_description options = declare_options();
-  try {
-    po::store(po::command_line_parser(arguments).options(options).run(), values);
-  } catch (const po::error& error) {
-    throw UsageError(fmt::format("{}; `tutti version --help` lists the options", error.what()));
-  }
-  if (values.contains("help")) {
-    fmt::print(fmt::runtime(kHelp), fmt::streamed(options));
-    return kDone;
-  }
+  const CommandLine line(form(), arguments);
+  if (line.helped()) return kDone;
   const nlohmann::json info = version_info();
-  if (values.contains("json")) {
+  if (line.has("json")) {
     fmt::print("{}\n", info.dump(1));
     return kDone;
   }

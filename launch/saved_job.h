@@ -1,0 +1,26 @@
+// The copy of a job that its output folder keeps, and how other commands load it again.
+#ifndef TUTTI_LAUNCH_SAVED_JOB_H
+#define TUTTI_LAUNCH_SAVED_JOB_H
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "launch/job.h"
+
+namespace tutti::launch {
+
+/// What must be known beside the job file's text to load it again: {"folder": where relative paths of data start,
+/// "settings": the --set options}.
+nlohmann::json load_options_of(const Job& job);
+
+/// Leaves OUT/job.yaml, the text of the job file, and every model's description in OUT/models/NAME. Whoever calls it
+/// puts load_options_of(job) into OUT/job.json. Throws std::system_error naming the file.
+void save_job(const Job& job, const std::filesystem::path& out);
+
+/// Loads the job of an output folder, from the folder alone; data lie where they lay. Throws UsageError when `out` has
+/// no job, JobError when its data are gone.
+Job load_saved_job(const std::filesystem::path& out);
+
+}  // namespace tutti::launch
+
+#endif

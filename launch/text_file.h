@@ -1,0 +1,16 @@
+// Whole text files.
+#ifndef TUTTI_LAUNCH_TEXT_FILE_H
+#define TUTTI_LAUNCH_TEXT_FILE_H
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace tutti::launch {
+
+/// The file's bytes; none where it cannot be read.
+std::optional<std::string> read_text(const std::filesystem::path& file);
+
+}  // namespace tutti::launch
+
+#endif
