@@ -1,6 +1,8 @@
 // The SIGBUS handler and the copies it guards.
 #include "data/fault_guard.h"
 
+#include <ucontext.h>
+
 #include <atomic>
 #include <csetjmp>
 #include <csignal>
@@ -35,7 +37,11 @@ void handle_fault(int number, siginfo_t* info, void* context) {
   GuardedCopy* copy = current_copy;
   const auto* address = static_cast<const std::byte*>(info->si_addr);
   const bool from_kernel = info->si_code > 0;  // a signal that a process sent has no address
-  if (copy != nullptr && from_kernel && address >= copy->begin && address < copy->end) siglongjmp(copy->resume, 1);
+  if (copy != nullptr && from_kernel && address >= copy->begin && address < copy->end) {
+    // The jump leaves the handler without what its return would do: giving the thread back its signal mask.
+    pthread_sigmask(SIG_SETMASK, &static_cast<ucontext_t*>(context)->uc_sigmask, nullptr);
+    siglongjmp(copy->resume, 1);
+  }
   pass_on(number, info, context);
 }
 
@@ -46,8 +52,7 @@ void install_fault_guard() {
   std::call_once(installed, [] {
     struct sigaction action = {};
     action.sa_sigaction = handle_fault;
-    // SA_NODEFER: the jump out of the handler would otherwise leave the signal blocked in this thread.
-    action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
     sigemptyset(&action.sa_mask);
     sigaction(SIGBUS, &action, &earlier_action);
   });
