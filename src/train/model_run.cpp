@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "src/graph/initialise.h"
-#include "src/program/metric.h"
 #include "src/train/buffer_average.h"
+#include "src/train/observation.h"
 
 namespace tutti::train {
 
@@ -37,11 +37,6 @@ std::vector<at::Tensor> first_of(const std::vector<at::Tensor>& pool, int64_t co
   return {pool.begin(), pool.begin() + count};
 }
 
-bool is_better(const std::string& metric, double value, double best, double min_delta) {
-  const bool greater = metric != "loss" && program::greater_is_better(program::metric_named(metric));
-  return greater ? value > best + min_delta : value < best - min_delta;
-}
-
 void initialise_parameters(const ModelSpec& spec, const graph::Graph& graph, ModelMemory& memory) {
   for (size_t p = 0; p < graph.parameters.size(); ++p) {
     graph::initialise(graph.parameters[p], static_cast<int64_t>(p), spec.seed, memory.parameter_views[p]);
@@ -63,6 +58,7 @@ ModelRun::ModelRun(ModelRunSetup setup, ModelMemory memory)
     : setup_(std::move(setup)),
       memory_(std::move(memory)),
       source_(*setup_.spec),
+      calendar_(*setup_.spec, source_.batches_per_epoch()),
       run_(own_run(setup_)),
       first_member_(setup_.line.team.position_of(setup_.rank) == 0),
       slot_count_(slots_for(run_, setup_.lane_count)),
@@ -75,9 +71,6 @@ ModelRun::ModelRun(ModelRunSetup setup, ModelMemory memory)
       last_checkpoint_(Clock::now()) {
   const ModelSpec& spec = *setup_.spec;
   const graph::Graph& graph = setup_.program->graph();
-  steps_per_epoch_ = (source_.batches_per_epoch() + spec.accumulate - 1) / spec.accumulate;
-  total_steps_ = spec.epochs * steps_per_epoch_;
-  if (spec.max_steps) total_steps_ = std::min(total_steps_, *spec.max_steps);
   for (int slot = static_cast<int>(slot_count_); slot-- > 0;) free_slots_.push_back(slot);
   if (setup_.resumed != nullptr) {
     progress_ = restore(*setup_.resumed, spec, graph, memory_);
@@ -88,8 +81,9 @@ ModelRun::ModelRun(ModelRunSetup setup, ModelMemory memory)
   average_buffers(memory_, progress_.grain_rows);
   shared_step_ = steps_done_ = progress_.step;
   if (first_member_) files_.emplace(setup_.folder, spec, setup_.resumed);
+  report_.evaluation = progress_.last_evaluation;
   publish_report();
-  if (progress_.step >= total_steps_ || progress_.stopped_early) {
+  if (is_done()) {
     after_share_ = AfterShare::kWrite;
     begin(Stage::kShared);
   } else {
@@ -184,7 +178,7 @@ void ModelRun::run_grain(Lane& lane, const Claim& claim) {
   std::vector<double> scalars;
   try {
     const program::LaneRegion::Use use(lane.region);
-    scalars = training ? trainer_.compute(batches_of(progress_.step), progress_.step, claim.grain, claim.buffer,
+    scalars = training ? trainer_.compute(calendar_.batches_after(progress_.step), progress_.step, claim.grain, claim.buffer,
                                           claim.slot)
                        : evaluation_.compute(claim.grain, claim.slot);
     lane.region_extent = lane.region.extent_bytes();
@@ -243,10 +237,10 @@ void ModelRun::update() {
     const char* what = std::isfinite(loss) ? "gradient" : "loss";
     return end(ModelState::kFailed, fmt::format("non-finite {} at step {}", what, progress_.step + 1));
   }
-  const Rates now = rates();
+  const Rates now = calendar_.rates_after(progress_.step, progress_.plateau.lr);
   log_step(loss, norm, now);
   updater_.apply(gradient, denominator, norm, progress_.step, now);
-  const StepBatches batches = batches_of(progress_.step);
+  const StepBatches batches = calendar_.batches_after(progress_.step);
   for (int64_t b = batches.first_batch; b < batches.last_batch; ++b) {
     for (size_t g = 0; g < progress_.grain_rows.size(); ++g) {
       progress_.grain_rows[g] += source_.grain_rows(b, static_cast<int64_t>(g)).count();
@@ -258,11 +252,11 @@ void ModelRun::update() {
   stopping_ = stopping_ || outcome_.verdict.stop_requested;
   checkpoint_voted_ = outcome_.scalars[GrainScalars::kCheckpointVotes] > 0;
   publish_report();
-  at_epoch_end() ? settle_epoch() : settle_step();
+  calendar_.is_epoch_end(progress_.step) ? settle_epoch() : settle_step();
 }
 
 void ModelRun::settle_epoch() {
-  if (evaluation_due()) return share_then(AfterShare::kEvaluate);
+  if (evaluation_.has_rows() && calendar_.evaluation_due(progress_.step)) return share_then(AfterShare::kEvaluate);
   log_epoch(nullptr);
   settle_step();
 }
@@ -295,32 +289,13 @@ void ModelRun::conclude() {
   if (!outcome_.verdict.error.empty()) return end(ModelState::kFailed, outcome_.verdict.error);
   stopping_ = stopping_ || outcome_.verdict.stop_requested;
   const nlohmann::json results = evaluation_.results(outcome_.scalars);
-  observe(results);
+  if (observe(spec(), results, progress_) && files_) write_best();
+  {
+    const std::lock_guard lock(report_mutex_);
+    report_.evaluation = results;
+  }
   log_epoch(results);
   settle_step();
-}
-
-void ModelRun::observe(const nlohmann::json& results) {
-  progress_.last_evaluation = results;
-  const ModelSpec& model = spec();
-  if (model.schedule.kind == ScheduleSpec::Kind::kPlateau) {
-    progress_.plateau.observe(model.schedule, model.optimizer.lr, Evaluation::deciding_value(results, "loss"));
-  }
-  if (model.early_stopping) {
-    const double value = Evaluation::deciding_value(results, model.early_stopping->metric);
-    if (!progress_.early_best || is_better(model.early_stopping->metric, value, *progress_.early_best,
-                                           model.early_stopping->min_delta)) {
-      progress_.early_best = value;
-      progress_.early_bad_epochs = 0;
-    } else {
-      progress_.stopped_early = ++progress_.early_bad_epochs >= model.early_stopping->patience;
-    }
-  }
-  if (model.checkpoint.best.empty()) return;
-  const double value = Evaluation::deciding_value(results, model.checkpoint.best);
-  if (progress_.best_value && !is_better(model.checkpoint.best, value, *progress_.best_value, 0)) return;
-  progress_.best_value = value;
-  if (files_) write_best();
 }
 
 void ModelRun::write_best() {
@@ -333,13 +308,12 @@ void ModelRun::write_best() {
 }
 
 void ModelRun::settle_step() {
-  const bool done = progress_.step >= total_steps_ || progress_.stopped_early;
-  if (done || stopping_ || checkpoint_due()) return share_then(AfterShare::kWrite);
+  if (is_done() || stopping_ || checkpoint_voted_ || calendar_.checkpoint_due(progress_.step)) return share_then(AfterShare::kWrite);
   begin_step();
 }
 
 void ModelRun::write() {
-  const bool done = progress_.step >= total_steps_ || progress_.stopped_early;
+  const bool done = is_done();
   bool written = true;
   if (files_) {
     const auto began = Clock::now();
@@ -407,12 +381,12 @@ void ModelRun::log_epoch(const nlohmann::json& results) {
   progress_.epoch_loss_sum = progress_.epoch_denominator = 0;
   publish_report();
   if (!files_) return;
-  const int64_t epoch = (progress_.step + steps_per_epoch_ - 1) / steps_per_epoch_;
+  const int64_t epoch = calendar_.epoch_ended(progress_.step);
   nlohmann::json line = {{"event", "epoch"},
                          {"epoch", epoch},
                          {"step", progress_.step},
                          {"train_loss", progress_.last_train_loss},
-                         {"lr", rates().lr}};
+                         {"lr", calendar_.rates_after(progress_.step, progress_.plateau.lr).lr}};
   if (results.is_object()) line.update(results);
   files_->log(line);
   const double seconds = std::chrono::duration<double>(Clock::now() - started_).count();
@@ -420,43 +394,13 @@ void ModelRun::log_epoch(const nlohmann::json& results) {
 }
 
 void ModelRun::log_step(double loss, double norm, const Rates& now) {
-  if (!files_ || spec().log_every == 0 || (progress_.step + 1) % spec().log_every != 0) return;
+  if (!files_ || !calendar_.log_due(progress_.step + 1)) return;
   files_->log({{"event", "step"},
-               {"epoch", progress_.step / steps_per_epoch_},
+               {"epoch", calendar_.epoch_ended(progress_.step + 1)},
                {"step", progress_.step + 1},
                {"loss", loss},
                {"lr", now.lr},
                {"gradient_norm", norm}});
-}
-
-Rates ModelRun::rates() const {
-  const int64_t epochs = (total_steps_ + steps_per_epoch_ - 1) / steps_per_epoch_;
-  return rates_at(spec().schedule, spec().optimizer.lr, progress_.step, progress_.step / steps_per_epoch_,
-                  total_steps_, epochs, progress_.plateau.lr);
-}
-
-bool ModelRun::at_epoch_end() const {
-  return progress_.step % steps_per_epoch_ == 0 || progress_.step >= total_steps_;
-}
-
-bool ModelRun::evaluation_due() const {
-  if (!evaluation_.has_rows()) return false;
-  return progress_.step >= total_steps_ || (progress_.step / steps_per_epoch_) % spec().evaluate_every == 0;
-}
-
-bool ModelRun::checkpoint_due() const {
-  const CheckpointSpec& checkpoint = spec().checkpoint;
-  if (checkpoint.every_steps > 0 && progress_.step % checkpoint.every_steps == 0) return true;
-  if (checkpoint.every_epochs > 0 && at_epoch_end() &&
-      (progress_.step / steps_per_epoch_) % checkpoint.every_epochs == 0) {
-    return true;
-  }
-  return checkpoint_voted_;
-}
-
-StepBatches ModelRun::batches_of(int64_t step) const {
-  const int64_t first = step % steps_per_epoch_ * spec().accumulate;
-  return {step / steps_per_epoch_, first, std::min(first + spec().accumulate, source_.batches_per_epoch())};
 }
 
 std::string ModelRun::take_error() {
@@ -465,7 +409,8 @@ std::string ModelRun::take_error() {
 }
 
 double ModelRun::done_fraction() const {
-  return total_steps_ == 0 ? 1.0 : static_cast<double>(steps_done_) / static_cast<double>(total_steps_);
+  const auto total = static_cast<double>(calendar_.total_steps());
+  return total == 0 ? 1.0 : static_cast<double>(steps_done_) / total;
 }
 
 bool ModelRun::ended() const {
@@ -481,11 +426,10 @@ ModelReport ModelRun::report() const {
 void ModelRun::publish_report() {
   const std::lock_guard lock(report_mutex_);
   report_.step = progress_.step;
-  report_.total_steps = total_steps_;
-  report_.epoch = progress_.step / steps_per_epoch_;
+  report_.total_steps = calendar_.total_steps();
+  report_.epoch = calendar_.epochs_done(progress_.step);
   report_.train_loss = progress_.epoch_denominator > 0 ? progress_.epoch_loss_sum / progress_.epoch_denominator
                                                        : progress_.last_train_loss;
-  if (report_.evaluation != progress_.last_evaluation) report_.evaluation = progress_.last_evaluation;
 }
 
 }  // namespace tutti::train

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "src/program/program.h"
+#include "src/train/calendar.h"
 #include "src/train/evaluation.h"
 #include "src/train/grain_sum.h"
 #include "src/train/grain_trainer.h"
@@ -111,21 +112,17 @@ class ModelRun {
   void begin(Stage stage);
   void begin_step();
   void end(ModelState state, std::string reason = {});
-  void observe(const nlohmann::json& results);
   void log_epoch(const nlohmann::json& results);
   void log_step(double loss, double norm, const Rates& rates);
-  Rates rates() const;
   bool alone() const { return setup_.line.team.runs.size() == 1; }
-  bool at_epoch_end() const;
-  bool evaluation_due() const;
-  bool checkpoint_due() const;
-  StepBatches batches_of(int64_t step) const;
+  bool is_done() const { return calendar_.is_done(progress_.step) || progress_.stopped_early; }
   std::string take_error();
   void publish_report();
 
   ModelRunSetup setup_;
   ModelMemory memory_;
   TrainingSource source_;
+  Calendar calendar_;
   comm::GrainRun run_;
   bool first_member_;
   int64_t slot_count_;
@@ -134,7 +131,6 @@ class ModelRun {
   ModelUpdate updater_;
   GrainSum gradient_sum_, evaluation_sum_;
   std::optional<ModelFiles> files_;  // the first member's
-  int64_t steps_per_epoch_, total_steps_;
 
   // Guarded by mutex_: which stage there is work in, and what of it is taken.
   mutable std::mutex mutex_;

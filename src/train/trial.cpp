@@ -1,5 +1,7 @@
 #include "src/train/trial.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <utility>
 
@@ -21,6 +23,14 @@ constexpr int64_t kTrialRegionBytes = int64_t{64} << 30;
 double seconds_since(Clock::time_point began) { return std::chrono::duration<double>(Clock::now() - began).count(); }
 
 }  // namespace
+
+std::string trial_shape(const ModelSpec& spec, const program::Program& program) {
+  std::string metrics;
+  for (const program::Metric metric : spec.metrics) metrics += program::name_of(metric) + ",";
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}", program.graph().signature(), spec.double_precision, spec.island,
+                     static_cast<int>(spec.loss.kind), metrics, spec.batch, spec.grains, spec.accumulate,
+                     spec.evaluation_batch);
+}
 
 TrialResult run_trial(const ModelSpec& spec, std::shared_ptr<const program::Program> program) {
   const graph::Graph& graph = program->graph();

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "src/program/program.h"
 #include "src/train/model_spec.h"
@@ -15,6 +16,9 @@ struct TrialResult {
   double step_seconds = 0;     ///< one grain, forward, loss and backward, when warm
   double evaluation_seconds = 0;  ///< one evaluation batch of each data set
 };
+
+/// Equal for two models exactly when one trial can stand for both: graph, precision, engine, loss, metrics and sizes.
+std::string trial_shape(const ModelSpec& spec, const program::Program& program);
 
 /// Runs one grain of the first batch (the second time is timed), and one evaluation batch of each data set, on memory
 /// of its own: the model itself is not touched. Throws what the data or a kernel throws.

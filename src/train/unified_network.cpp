@@ -56,8 +56,7 @@ void UnifiedNetwork::prepare(const Member& member) {
   Prepared prepared{&member, programs_.of(spec), {}};
   const comm::GrainRun& run = member.team.runs.at(static_cast<size_t>(member.team.position_of(options_.rank)));
   prepared.layout = ModelRun::layout_for(spec, prepared.program->graph(), run, options_.lane_count);
-  const std::string shape = fmt::format("{}|{}|{}|{}", prepared.program->graph().signature(), spec.batch, spec.grains,
-                                        spec.evaluation_batch);
+  const std::string shape = trial_shape(spec, *prepared.program);
   if (!measured_.contains(shape)) measured_[shape] = run_trial(spec, prepared.program).region_bytes;
   prepared_.push_back(std::move(prepared));
 }
