@@ -6,6 +6,8 @@
 #include <new>
 #include <utility>
 
+#include "src/program/region_poison.h"
+
 namespace tutti::train {
 
 FusedBuffer::FusedBuffer(std::string purpose, int64_t size_bytes)
@@ -15,10 +17,13 @@ FusedBuffer::FusedBuffer(std::string purpose, int64_t size_bytes)
       mmap(nullptr, static_cast<size_t>(size_bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
   data_ = static_cast<std::byte*>(memory);
+  program::poison(data_, static_cast<size_t>(size_bytes));
 }
 
 FusedBuffer::~FusedBuffer() {
-  if (data_ != nullptr) munmap(data_, static_cast<size_t>(size_bytes_));
+  if (data_ == nullptr) return;
+  program::unpoison(data_, static_cast<size_t>(size_bytes_));
+  munmap(data_, static_cast<size_t>(size_bytes_));
 }
 
 FusedBuffer::FusedBuffer(FusedBuffer&& other) noexcept
@@ -29,11 +34,12 @@ FusedBuffer::FusedBuffer(FusedBuffer&& other) noexcept
 
 at::Tensor FusedBuffer::take(at::IntArrayRef shape, at::ScalarType type) {
   const int64_t bytes = c10::multiply_integers(shape) * static_cast<int64_t>(c10::elementSize(type));
-  TORCH_CHECK(taken_bytes_ + aligned_bytes(bytes) <= size_bytes_, "fused buffer of ", purpose_, ": expected at most ",
+  TORCH_CHECK(taken_bytes_ + range_bytes(bytes) <= size_bytes_, "fused buffer of ", purpose_, ": expected at most ",
               size_bytes_ - taken_bytes_, " bytes, asked for ", bytes);
   std::byte* begin = data_ + taken_bytes_;
-  taken_bytes_ += aligned_bytes(bytes);
+  taken_bytes_ += range_bytes(bytes);
   if (bytes == 0) return at::empty(shape, at::TensorOptions(type));
+  program::unpoison(begin, static_cast<size_t>(bytes));
   return at::from_blob(begin, shape, at::TensorOptions(type));
 }
 

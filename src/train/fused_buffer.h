@@ -18,8 +18,11 @@ inline int64_t aligned_bytes(int64_t bytes) {
   return (bytes + kSegmentAlignment - 1) / kSegmentAlignment * kSegmentAlignment;
 }
 
-/// Zeroed memory of a fixed size, page aligned, taken from the system in one piece. Segments are handed out once, one
-/// behind the other; under the address sanitizer the padding between them is poisoned.
+/// What one range of `bytes` takes of a fused buffer: itself, aligned, and a gap that keeps it apart from the next.
+inline int64_t range_bytes(int64_t bytes) { return aligned_bytes(bytes) + kSegmentAlignment; }
+
+/// Zeroed memory of a fixed size, page aligned, taken from the system in one piece. Ranges are handed out once, one behind
+/// the other; under the address sanitizer whatever was not handed out is poisoned.
 class FusedBuffer {
  public:
   /// Throws std::bad_alloc naming nothing; `purpose` ("parameters") is for reports.
@@ -28,8 +31,8 @@ class FusedBuffer {
   FusedBuffer(FusedBuffer&& other) noexcept;
   FusedBuffer& operator=(FusedBuffer&&) = delete;
 
-  /// The next segment: a tensor of this shape, 64-byte aligned, with a storage (and so a version counter) of its own.
-  /// Requires that the buffer has room for it.
+  /// The next range: a tensor of this shape, 64-byte aligned, with a storage (and so a version counter) of its own.
+  /// Requires that the buffer has room for range_bytes() of it.
   at::Tensor take(at::IntArrayRef shape, at::ScalarType type);
 
   const std::string& purpose() const { return purpose_; }

@@ -34,16 +34,18 @@ void GrainTrainer::bind(program::Frame& frame, int64_t grain, size_t pool_entry)
   }
 }
 
-void GrainTrainer::run(program::Frame& frame, Batch batch, std::vector<double>& scalars) const {
+void GrainTrainer::run(program::Frame& frame, size_t pool_entry, Batch batch, std::vector<double>& scalars) const {
   const graph::Graph& graph = program_->graph();
   for (size_t i = 0; i < graph.inputs.size(); ++i) {
     frame.values[static_cast<size_t>(graph.inputs[i])] = std::move(batch.inputs[i]);
   }
+  memory_.guard_padding(memory_.gradients[pool_entry]);
   program_->forward(frame);
   const auto output = static_cast<size_t>(graph.outputs.front());
   const program::LossSums sums =
       program::evaluate_loss(spec_.loss, frame.values[output], batch.targets, &frame.gradients[output]);
   program_->backward(frame);
+  memory_.open_padding(memory_.gradients[pool_entry]);
   scalars[GrainScalars::kLoss] += sums.sum;
   scalars[GrainScalars::kDenominator] += sums.denominator;
 }
@@ -58,15 +60,18 @@ std::vector<double> GrainTrainer::compute(const StepBatches& batches, int64_t st
     for (int64_t b = batches.first_batch; b < batches.last_batch; ++b) {
       const RowRange rows = source_.grain_rows(b, grain);
       if (rows.count() == 0) continue;
-      bind(frame, grain, written ? scratch : static_cast<size_t>(buffer));
+      const size_t pool_entry = written ? scratch : static_cast<size_t>(buffer);
+      bind(frame, grain, pool_entry);
       frame.random = {dropout_key_, static_cast<uint32_t>(step), static_cast<uint32_t>(b - batches.first_batch),
                       rows.begin};
-      run(frame, source_.gather(batches.epoch, b, grain), scalars);
+      run(frame, pool_entry, source_.gather(batches.epoch, b, grain), scalars);
       if (written) memory_.gradients[static_cast<size_t>(buffer)].add_(memory_.gradients[scratch]);
       written = true;
     }
   } catch (...) {
     program_->clear(frame);
+    memory_.open_padding(memory_.gradients[scratch]);
+    memory_.open_padding(memory_.gradients[static_cast<size_t>(buffer)]);
     throw;
   }
   program_->clear(frame);

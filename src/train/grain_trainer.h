@@ -44,7 +44,7 @@ class GrainTrainer {
 
  private:
   void bind(program::Frame& frame, int64_t grain, size_t pool_entry) const;
-  void run(program::Frame& frame, Batch batch, std::vector<double>& scalars) const;
+  void run(program::Frame& frame, size_t pool_entry, Batch batch, std::vector<double>& scalars) const;
 
   const ModelSpec& spec_;
   std::shared_ptr<const program::Program> program_;

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "src/program/region_poison.h"
+
 namespace tutti::train {
 
 namespace {
@@ -41,6 +43,18 @@ std::vector<at::Tensor> buffers_in(std::byte* block, const graph::Graph& graph, 
   return views;
 }
 
+/// Calls `action(begin, bytes)` for the padding behind each segment of a flat tensor.
+template <typename Action>
+void for_each_padding(const ModelLayout& layout, const at::Tensor& flat, const Action& action) {
+  const auto element_bytes = static_cast<int64_t>(c10::elementSize(layout.precision));
+  const auto* data = static_cast<const std::byte*>(flat.const_data_ptr());
+  for (size_t s = 0; s < layout.segments.size(); ++s) {
+    const int64_t begin = layout.segments[s].offset + layout.segments[s].count;
+    const int64_t end = s + 1 < layout.segments.size() ? layout.segments[s + 1].offset : layout.element_count;
+    action(data + begin * element_bytes, static_cast<size_t>((end - begin) * element_bytes));
+  }
+}
+
 int64_t total(const std::vector<ModelLayout>& layouts, int64_t (*bytes)(const ModelLayout&)) {
   int64_t sum = 0;
   for (const ModelLayout& layout : layouts) sum += bytes(layout);
@@ -49,7 +63,7 @@ int64_t total(const std::vector<ModelLayout>& layouts, int64_t (*bytes)(const Mo
 
 int64_t total_block_bytes(const std::vector<ModelLayout>& layouts, const std::vector<const graph::Graph*>& graphs) {
   int64_t sum = 0;
-  for (size_t i = 0; i < layouts.size(); ++i) sum += aligned_bytes(all_block_bytes(layouts[i], *graphs[i]));
+  for (size_t i = 0; i < layouts.size(); ++i) sum += range_bytes(all_block_bytes(layouts[i], *graphs[i]));
   return sum;
 }
 
@@ -69,14 +83,14 @@ ModelLayout ModelLayout::of(const graph::Graph& graph, at::ScalarType precision,
 }
 
 FusedBuffers::FusedBuffers(const std::vector<ModelLayout>& layouts, const std::vector<const graph::Graph*>& graphs)
-    : parameters("parameters", total(layouts, [](const ModelLayout& l) { return l.range_bytes(); })),
-      gradients("gradients", total(layouts, [](const ModelLayout& l) { return l.gradient_count * l.range_bytes(); })),
+    : parameters("parameters", total(layouts, [](const ModelLayout& l) { return range_bytes(l.flat_bytes()); })),
+      gradients("gradients", total(layouts, [](const ModelLayout& l) { return l.gradient_count * range_bytes(l.flat_bytes()); })),
       buffers("buffers", total_block_bytes(layouts, graphs)) {
   int64_t most = 0;
   for (const ModelLayout& layout : layouts) most = std::max(most, layout.moment_count);
   for (int64_t moment = 0; moment < most; ++moment) {
     int64_t bytes = 0;
-    for (const ModelLayout& layout : layouts) bytes += moment < layout.moment_count ? layout.range_bytes() : 0;
+    for (const ModelLayout& layout : layouts) bytes += moment < layout.moment_count ? range_bytes(layout.flat_bytes()) : 0;
     moments.emplace_back("moment " + std::to_string(moment), bytes);
   }
 }
@@ -88,7 +102,8 @@ int64_t FusedBuffers::size_bytes() const {
 }
 
 int64_t FusedBuffers::bytes_of(const ModelLayout& layout, const graph::Graph& graph) {
-  return (1 + layout.gradient_count + layout.moment_count) * layout.range_bytes() + all_block_bytes(layout, graph);
+  return (1 + layout.gradient_count + layout.moment_count) * range_bytes(layout.flat_bytes()) +
+         range_bytes(all_block_bytes(layout, graph));
 }
 
 ModelMemory::ModelMemory(ModelLayout model_layout, const graph::Graph& graph, FusedBuffers& fused)
@@ -113,7 +128,12 @@ ModelMemory::ModelMemory(ModelLayout model_layout, const graph::Graph& graph, Fu
     grain_buffers.push_back(buffers_in(begin + grain * block, graph, layout.precision));
   }
   averaged_buffers = buffers_in(begin + layout.grain_count * block, graph, layout.precision);
+  guard_padding(parameters);
+  for (const at::Tensor& moment : moments) guard_padding(moment);
 }
+
+void ModelMemory::guard_padding(const at::Tensor& flat) const { for_each_padding(layout, flat, program::poison); }
+void ModelMemory::open_padding(const at::Tensor& flat) const { for_each_padding(layout, flat, program::unpoison); }
 
 at::Tensor ModelMemory::view(const at::Tensor& flat, const graph::Graph& graph, int64_t parameter) const {
   const Segment& segment = layout.segments[static_cast<size_t>(parameter)];

@@ -30,7 +30,7 @@ struct ModelLayout {
   static ModelLayout of(const graph::Graph& graph, at::ScalarType precision, int64_t moment_count,
                         int64_t gradient_count, int64_t grain_count);
 
-  int64_t range_bytes() const { return element_count * static_cast<int64_t>(c10::elementSize(precision)); }
+  int64_t flat_bytes() const { return element_count * static_cast<int64_t>(c10::elementSize(precision)); }
 };
 
 /// The fused buffers of one rank: one allocation each for parameters, gradients and every moment, and one for the
@@ -63,6 +63,11 @@ struct ModelMemory {
   at::Tensor grain_blocks;                           ///< uint8 [grains, block bytes]: every grain's buffers
   std::vector<std::vector<at::Tensor>> grain_buffers;   ///< by grain, by graph buffer
   std::vector<at::Tensor> averaged_buffers;          ///< by graph buffer: for evaluation and export
+
+  /// Under the address sanitizer: from now on every access to a flat tensor's padding is reported, or no longer. What
+  /// works on whole flat tensors (gradients) needs the padding open.
+  void guard_padding(const at::Tensor& flat) const;
+  void open_padding(const at::Tensor& flat) const;
 
   /// The piece of a flat tensor that belongs to a parameter, in its shape, with its own version counter.
   at::Tensor view(const at::Tensor& flat, const graph::Graph& graph, int64_t parameter) const;

@@ -31,6 +31,14 @@ class SumOperation final : public comm::Operation {
   void finished() override { done_({sum_->scalars(), sum_->verdict()}); }
   std::string description() const override { return description_; }
   std::vector<int> waiting_for() const override { return sum_ ? sum_->waiting_for() : std::vector<int>(); }
+  int64_t buffer_bytes() const override {
+    return bytes_for(line_, std::ssize(elements(0)), std::ssize(scalars_.front()));
+  }
+
+  static int64_t bytes_for(const TeamLine& line, int64_t element_count, int64_t scalar_count) {
+    return Sum<Element>::buffer_bytes(line.team, line.team.position_of(line.communicator->rank()), element_count,
+                                      scalar_count);
+  }
 
  private:
   std::span<Element> elements(size_t part) const {
@@ -92,27 +100,33 @@ class ShareOperation final : public comm::Operation {
   std::vector<std::unique_ptr<comm::Pending>> sends_;
 };
 
+/// Calls `action` with a null pointer of the operation's type.
+template <typename Action>
+auto with_sum_operation(Reduction reduction, at::ScalarType type, const Action& action) {
+  const bool fast = reduction == Reduction::kFast;
+  if (type == at::kFloat) {
+    return fast ? action(static_cast<SumOperation<float, comm::FastSum>*>(nullptr))
+                : action(static_cast<SumOperation<float, comm::TreeSum>*>(nullptr));
+  }
+  return fast ? action(static_cast<SumOperation<double, comm::FastSum>*>(nullptr))
+              : action(static_cast<SumOperation<double, comm::TreeSum>*>(nullptr));
+}
+
 }  // namespace
+
+int64_t sum_buffer_bytes(const TeamLine& line, at::ScalarType type, int64_t element_count, int64_t scalar_count) {
+  return with_sum_operation(line.reduction, type, [&]<typename Operation>(Operation*) {
+    return Operation::bytes_for(line, element_count, scalar_count);
+  });
+}
 
 void post_sum(const TeamLine& line, std::vector<at::Tensor> flats, std::vector<std::vector<double>> scalars,
               comm::Word word, std::string description, std::function<void(SumOutcome)> done) {
-  const bool single = !flats.empty() && flats.front().scalar_type() == at::kFloat;
-  const auto post = [&]<typename Element>(Element*) {
-    const auto make = [&]<typename Operation>(Operation*) {
-      line.queue->post(std::make_unique<Operation>(line, std::move(flats), std::move(scalars), std::move(word),
-                                                   std::move(description), std::move(done)));
-    };
-    if (line.reduction == Reduction::kFast) {
-      make(static_cast<SumOperation<Element, comm::FastSum>*>(nullptr));
-    } else {
-      make(static_cast<SumOperation<Element, comm::TreeSum>*>(nullptr));
-    }
-  };
-  if (single) {
-    post(static_cast<float*>(nullptr));
-  } else {
-    post(static_cast<double*>(nullptr));
-  }
+  const at::ScalarType type = flats.empty() ? at::kDouble : flats.front().scalar_type();
+  with_sum_operation(line.reduction, type, [&]<typename Operation>(Operation*) {
+    line.queue->post(std::make_unique<Operation>(line, std::move(flats), std::move(scalars), std::move(word),
+                                                 std::move(description), std::move(done)));
+  });
 }
 
 void post_share(const TeamLine& line, at::Tensor blocks, std::string description, std::function<void()> done) {

@@ -39,6 +39,9 @@ struct SumOutcome {
   comm::Verdict verdict;
 };
 
+/// The memory that post_sum() takes on this rank while the sum is in flight, beside what it is given.
+int64_t sum_buffer_bytes(const TeamLine& line, at::ScalarType type, int64_t element_count, int64_t scalar_count);
+
 /// Posts the sum, over the team, of what this rank's grains came to. `flats` are the parts' gradients, in the parts'
 /// order (float or double; empty: only the scalars are summed); the sum takes the place of the first. `done` runs on
 /// the communication thread. Every tensor must stay untouched until then.

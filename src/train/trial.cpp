@@ -27,9 +27,9 @@ double seconds_since(Clock::time_point began) { return std::chrono::duration<dou
 std::string trial_shape(const ModelSpec& spec, const program::Program& program) {
   std::string metrics;
   for (const program::Metric metric : spec.metrics) metrics += program::name_of(metric) + ",";
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}", program.graph().signature(), spec.double_precision, spec.island,
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}{}", program.graph().signature(), spec.double_precision, spec.island,
                      static_cast<int>(spec.loss.kind), metrics, spec.batch, spec.grains, spec.accumulate,
-                     spec.evaluation_batch);
+                     spec.evaluation_batch, spec.data.validation != nullptr, spec.data.test != nullptr);
 }
 
 TrialResult run_trial(const ModelSpec& spec, std::shared_ptr<const program::Program> program) {

@@ -58,22 +58,34 @@ void UnifiedNetwork::prepare(const Member& member) {
   prepared.layout = ModelRun::layout_for(spec, prepared.program->graph(), run, options_.lane_count);
   const std::string shape = trial_shape(spec, *prepared.program);
   if (!measured_.contains(shape)) measured_[shape] = run_trial(spec, prepared.program).region_bytes;
+  if (member.team.runs.size() > 1) {
+    memory_.exchange_bytes += sum_buffer_bytes(line_of(member), prepared.layout.precision,
+                                               prepared.layout.element_count, GrainScalars::kCount);
+  }
   prepared_.push_back(std::move(prepared));
+}
+
+TeamLine UnifiedNetwork::line_of(const Member& member) const {
+  return {options_.communicator, options_.queue, member.team, member.tag, options_.reduction};
 }
 
 std::vector<ModelRun*> UnifiedNetwork::start_runs() {
   std::vector<ModelRun*> started;
   for (Prepared& prepared : prepared_) {
     const Member& member = *prepared.member;
+    const std::filesystem::path folder = options_.models_folder / member.spec->name;
     try {
+      // One at a time: the plan has no room for all checkpoints at once.
+      std::optional<Checkpoint> resumed;
+      if (member.resumed_step) resumed = CheckpointStore(folder).read(*member.resumed_step);
       ModelMemory memory(prepared.layout, prepared.program->graph(), *fused_);
       ModelRunSetup setup{member.spec,
                           prepared.program,
-                          {options_.communicator, options_.queue, member.team, member.tag, options_.reduction},
+                          line_of(member),
                           options_.rank,
                           options_.lane_count,
-                          options_.models_folder / member.spec->name,
-                          member.resumed ? &*member.resumed : nullptr,
+                          folder,
+                          resumed ? &*resumed : nullptr,
                           options_.stop,
                           options_.notify,
                           options_.trace};

@@ -25,7 +25,7 @@ struct Member {
   const ModelSpec* spec = nullptr;
   comm::Team team;
   int tag = 0;
-  std::optional<Checkpoint> resumed;
+  std::optional<int64_t> resumed_step;  ///< the checkpoint to go on from; none = from the start
 };
 
 struct UnifiedNetworkOptions {
@@ -44,6 +44,9 @@ struct UnifiedNetworkOptions {
 struct MemoryReport {
   int64_t fused_bytes = 0;   ///< parameters, gradients, moments, the graphs' own buffers
   int64_t region_bytes = 0;  ///< what one lane's region must hold: the largest program's need
+  int64_t exchange_bytes = 0;  ///< what the sums over teams allocate, were they all in flight at once
+
+  int64_t planned_bytes(int64_t lane_count) const { return fused_bytes + lane_count * region_bytes + exchange_bytes; }
 };
 
 /// The programs of a set of models: models of equal graphs, precision and engine (a group) share one.
@@ -81,6 +84,7 @@ class UnifiedNetwork {
     ModelLayout layout;
   };
   void prepare(const Member& member);
+  TeamLine line_of(const Member& member) const;
 
   UnifiedNetworkOptions options_;
   Programs& programs_;
