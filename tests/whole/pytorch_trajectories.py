@@ -1,10 +1,11 @@
 """Whole trainings equal PyTorch's: every layer kind, loss, optimizer, schedule and clip, in float32 and float64.
 
-Usage: pytorch_trajectories.py [OPTION FOR tutti train...]    for example --set defaults.engine=island
+Usage: pytorch_trajectories.py RANKS [OPTION of tutti train...]
 
-One job trains the cases of tests/data/runs (made by tests/pytorch/make_run_trajectories.py). Each series (loss, gradient
-norm, learning rate, evaluation results) and each tensor after the last step is compared with PyTorch's float64 run; the
-distance, |a - b| / |b|, must not exceed ten times PyTorch's own rounding effect on it.
+One job trains the cases of tests/data/runs (made by tests/pytorch/make_run_trajectories.py), by instructions and by
+autograd islands. Each series (loss, gradient norm, learning rate, evaluation results) and each tensor after the last
+step is compared with PyTorch's float64 run; the distance, |a - b| / |b|, must not exceed ten times PyTorch's own rounding
+effect on it.
 """
 import array
 import json
@@ -19,6 +20,7 @@ from tutti_runs import ROOT, Runs, fail, program
 DATA = ROOT / "tests/data/runs"
 FACTOR = 10
 EPSILON = {"float32": 2.0**-23, "float64": 2.0**-52}
+ENGINES = ("instructions", "island")
 LEARNING_RATE_TOLERANCE = 1e-12  # PyTorch computes some schedules by recurrence, Tutti in closed form
 STEPS = 20
 
@@ -90,29 +92,35 @@ def make_shards(runs):
                         f"shards/{file.stem}-{part}"])
 
 
-def main(options):
+def check_case(name, case, models):
+    """Prints a line per training; returns how many are not PyTorch's."""
+    expected, spreads = case
+    if len(expected["loss"]) != STEPS:
+        fail(f"{name}: expected {STEPS} steps, found {len(expected['loss'])}")
+    faults = 0
+    for precision in EPSILON:
+        for engine in ENGINES:
+            found = trained(models / f"{name}-{precision}-{engine}")
+            away, tolerance, what = compare(expected, spreads[precision], found, precision)
+            faulty = not away <= tolerance
+            faults += faulty
+            print(f"{name:33}  {precision}  {engine:12}  {away:8.1e}  {tolerance:9.1e}  {what}{'  FAULT' * faulty}")
+    return faults
+
+
+def main(ranks, *options):
     cases = expected_cases()
+    count = len(EPSILON) * len(ENGINES) * len(cases)
     with Runs() as runs:
         shutil.copytree(DATA, runs.folder, dirs_exist_ok=True)
         make_shards(runs)
-        out = runs.new_out()
-        runs.check([program(), "train", runs.folder / "job.yaml", "--out", out, *options])
-        faults = 0
-        print(f"{'case':34} {'precision':9}  {'distance':>8}  {'tolerance':>9}  farthest, for its tolerance")
-        for name, (expected, spreads) in cases.items():
-            if len(expected["loss"]) != STEPS:
-                fail(f"{name}: expected {STEPS} steps, found {len(expected['loss'])}")
-            for precision in EPSILON:
-                found = trained(Path(out) / "models" / f"{name}-{precision}")
-                away, tolerance, what = compare(expected, spreads[precision], found, precision)
-                faulty = not away <= tolerance
-                faults += faulty
-                print(f"{name:34} {precision:9}  {away:8.1e}  {tolerance:9.1e}  {what}{'  FAULT' if faulty else ''}")
-        if faults:
-            fail(f"{faults} of {len(EPSILON) * len(cases)} trainings differ from PyTorch's by more than ten times its "
-                 f"rounding effect")
-        print(f"{len(EPSILON) * len(cases)} trainings equal PyTorch's")
+        out = runs.train(runs.folder / "job.yaml", ranks, *options)
+        print(f"{'case':33}  precision  {'engine':10}  distance  tolerance  what is farthest, for its tolerance")
+        faults = sum(check_case(name, case, out / "models") for name, case in cases.items())
+    if faults:
+        fail(f"{faults} of {count} trainings differ from PyTorch's by more than ten times its rounding effect")
+    print(f"{count} trainings equal PyTorch's")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(*sys.argv[1:])
