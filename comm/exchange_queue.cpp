@@ -33,6 +33,8 @@ bool ExchangeQueue::start_posted() {
   }
   for (auto& operation : posted) {
     operation->start();
+    buffer_bytes_ += operation->buffer_bytes();
+    peak_buffer_bytes_ = std::max(peak_buffer_bytes_, buffer_bytes_);
     in_flight_.push_back(std::move(operation));
   }
   return !posted.empty();
@@ -48,6 +50,7 @@ bool ExchangeQueue::progress_all() {
     }
     const std::unique_ptr<Operation> complete = std::move(in_flight_[i]);
     in_flight_.erase(in_flight_.begin() + static_cast<std::ptrdiff_t>(i));
+    buffer_bytes_ -= complete->buffer_bytes();
     complete->finished();
     moved = true;
   }

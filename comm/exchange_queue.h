@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -30,6 +31,9 @@ class Operation {
 
   /// The ranks it still waits for.
   virtual std::vector<int> waiting_for() const = 0;
+
+  /// The memory it allocates while it is in flight.
+  virtual int64_t buffer_bytes() const { return 0; }
 };
 
 /// Operations that are posted by any thread, and started, progressed and finished by the communication thread. They
@@ -53,6 +57,9 @@ class ExchangeQueue {
   /// The operations that were started and are not complete.
   const std::vector<std::unique_ptr<Operation>>& in_flight() const { return in_flight_; }
 
+  /// The most that all operations in flight together have allocated at one time.
+  int64_t peak_buffer_bytes() const { return peak_buffer_bytes_; }
+
  private:
   bool start_posted();
 
@@ -62,6 +69,8 @@ class ExchangeQueue {
   bool woken_ = false;                              // guarded by mutex_
   std::vector<std::unique_ptr<Operation>> in_flight_;
   std::chrono::microseconds next_sleep_{0};
+  int64_t buffer_bytes_ = 0;  // of the operations in flight
+  int64_t peak_buffer_bytes_ = 0;
 };
 
 }  // namespace tutti::comm

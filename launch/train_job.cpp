@@ -138,9 +138,8 @@ void TrainJob::choose_checkpoints() {
 }
 
 void TrainJob::place() {
-  const int64_t memory = job_.run.memory_bytes > 0 ? job_.run.memory_bytes
-                                                   : automatic_memory_bytes(session_.local_size());
-  const std::string own = nlohmann::json({lanes_choice_.lane_count, memory}).dump();
+  memory_bytes_ = job_.run.memory_bytes > 0 ? job_.run.memory_bytes : automatic_memory_bytes(session_.local_size());
+  const std::string own = nlohmann::json({lanes_choice_.lane_count, memory_bytes_}).dump();
   partition::Cluster cluster;
   for (const std::string& text : comm::all_gather(world_, own, deadline("comparing the ranks' capacities"))) {
     const auto json = nlohmann::json::parse(text);
@@ -155,26 +154,23 @@ void TrainJob::place() {
 }
 
 void TrainJob::build() {
-  const std::filesystem::path models = job_.run.out / "models";
-  together("reading the checkpoints", [&] {
-    for (size_t i = 0; i < job_.models.size(); ++i) {
-      const comm::Team& team = plan_.models[i].team;
-      if (team.position_of(world_.rank()) < 0) continue;
-      train::Member member{&job_.models[i], team, kFirstModelTag + 2 * static_cast<int>(i), {}};
-      const auto step = resume_steps_.find(job_.models[i].name);
-      if (step != resume_steps_.end()) {
-        member.resumed = train::CheckpointStore(models / job_.models[i].name).read(step->second);
-      }
-      members_.push_back(std::move(member));
-    }
-  });
+  for (size_t i = 0; i < job_.models.size(); ++i) {
+    const comm::Team& team = plan_.models[i].team;
+    if (team.position_of(world_.rank()) < 0) continue;
+    train::Member member{&job_.models[i], team, kFirstModelTag + 2 * static_cast<int>(i), {}};
+    const auto step = resume_steps_.find(job_.models[i].name);
+    if (step != resume_steps_.end()) member.resumed_step = step->second;
+    members_.push_back(std::move(member));
+  }
   const auto notify = [this] {
     if (lanes_) lanes_->notify();
   };
   together("building the models", [&] {
-    network_.emplace(members_, programs_, train::UnifiedNetworkOptions{world_.rank(), &world_, &queue_, models,
+    network_.emplace(members_, programs_, train::UnifiedNetworkOptions{world_.rank(), &world_, &queue_, job_.run.out / "models",
                                                             lanes_choice_.lane_count, reduction(), &stop_, notify, &*trace_});
+    check_memory();
     warm_bytes_ = anonymous_bytes();
+    sampler_.emplace(job_.run.measure_memory ? std::chrono::milliseconds(5) : std::chrono::milliseconds(500));
     lanes_.emplace(train::Lanes::Options{static_cast<int>(lanes_choice_.lane_count), network_->memory().region_bytes,
                                          std::chrono::duration_cast<std::chrono::nanoseconds>(
                                              std::chrono::duration<double, std::milli>(job_.run.visit_milliseconds)),
@@ -182,12 +178,22 @@ void TrainJob::build() {
     runs_ = network_->start_runs();
     if (!network_->faults().empty()) throw UsageError(fmt::format("{}", fmt::join(network_->faults(), "\n")));
   });
-  for (train::Member& member : members_) member.resumed.reset();
+}
+
+/// The placement went by predictions; here trial steps have measured what the lanes need.
+void TrainJob::check_memory() const {
+  const train::MemoryReport memory = network_->memory();
+  const int64_t planned = memory.planned_bytes(lanes_choice_.lane_count);
+  if (planned <= memory_bytes_) return;
+  throw UsageError(fmt::format("run.memory: expected at most {} bytes on one rank, found that its models need {} ({} for "
+                               "parameters, gradients and moments, {} for each of {} lanes, {} for sums over ranks); "
+                               "raise `memory`, add ranks, or use smaller batches, more grains or fewer lanes",
+                               memory_bytes_, planned, memory.fused_bytes, memory.region_bytes,
+                               lanes_choice_.lane_count, memory.exchange_bytes));
 }
 
 void TrainJob::train() {
   trained_from_ = reported_ = Clock::now();
-  sampler_.emplace(job_.run.measure_memory ? std::chrono::milliseconds(5) : std::chrono::milliseconds(500));
   watchdog_.emplace(world_, comm::Watchdog::Settings{deadline("").limit, roster_, [this] { return lane_progress(); }});
   if (is_root()) {
     std::vector<std::string> names;
@@ -285,7 +291,7 @@ nlohmann::json TrainJob::own_figures() const {
   }
   const double computing = static_cast<double>(busy_ns) * 1e-9;
   const double available = training * static_cast<double>(lanes_->lanes().size());
-  const int64_t tracked = network_->memory().fused_bytes + region_bytes;
+  const int64_t tracked = network_->memory().fused_bytes + region_bytes + queue_.peak_buffer_bytes();
   return {{"rank", world_.rank()},
           {"host", roster_.processes().at(static_cast<size_t>(world_.rank())).host},
           {"process", getpid()},
@@ -299,7 +305,7 @@ nlohmann::json TrainJob::own_figures() const {
           {"memory_bytes", {{"warm_baseline", warm_bytes_},
                             {"predicted", plan_.ranks.at(static_cast<size_t>(world_.rank())).bytes},
                             {"tracked", tracked},
-                            {"planned_regions", network_->memory().region_bytes * static_cast<int64_t>(lanes_->lanes().size())},
+                            {"planned", network_->memory().planned_bytes(lanes_choice_.lane_count)},
                             {"measured", std::max<int64_t>(0, sampler_->peak_bytes() - warm_bytes_)}}}};
 }
 

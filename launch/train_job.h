@@ -57,6 +57,7 @@ class TrainJob {
   void choose_checkpoints();
   void place();
   void build();
+  void check_memory() const;
   void train();
   int conclude();
 
@@ -98,6 +99,7 @@ class TrainJob {
   std::string report_text_;
   std::optional<LiveTable> table_;           // rank 0
   std::chrono::steady_clock::time_point started_, trained_from_, reported_;
+  int64_t memory_bytes_ = 0;  // this rank's limit
   int64_t warm_bytes_ = 0;
 };
 

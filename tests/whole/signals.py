@@ -29,7 +29,7 @@ def interrupt(number, whom, code=REQUEUE, environment=None):
     what = f"{signal.Signals(number).name} to {whom.__name__} on {ranks} ranks"
     out = runs.new_out()
     process = runs.start(runs.train_command(job, out, ranks), environment)
-    wait_for(lambda: sum(log.stat().st_size > 0 for log in out.glob("models/*/metrics.jsonl")) >= 8, 30,
+    wait_for(lambda: sum(log.stat().st_size > 0 for log in out.glob("models/*/metrics.jsonl")) >= 3, 30,
              f"{what}: training")
     os.kill(whom(out, process), number)
     Ending(process).expect(what, code, [], out)
@@ -48,7 +48,7 @@ def interrupt(number, whom, code=REQUEUE, environment=None):
 
 with Runs() as runs:
     runs.make_data()
-    job = runs.write_job(epochs=30)
+    job = runs.write_job(epochs=60)
     reference = results(runs.train(job, 1))
     interrupt(signal.SIGUSR1, launcher)
     interrupt(signal.SIGTERM, first_rank)
