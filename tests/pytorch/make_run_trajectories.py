@@ -8,8 +8,7 @@ series (loss, gradient norm and learning rate of each step; results of each eval
 
 A spread is PyTorch's own rounding effect on a series or tensor: the greatest distance |a - b| / |b| (2-norms) of other
 runs by PyTorch from the float64 run. For float64 the others begin one rounding of float64 away; for float32 they are
-float32 runs, from the same weights and from one rounding away. The float64 run's gradient norms are summed without
-rounding, so that their spread holds the effect of PyTorch's order of summation.
+float32 runs, from the same weights and from one rounding away.
 """
 import json
 import pathlib
@@ -41,18 +40,17 @@ def distance(found, expected):
     return float(numpy.linalg.norm(found - expected) / (size if size > 0 else 1))
 
 
-def everything(training, series):
+def everything(training):
     """{series or tensor: flat float64 array}."""
     tensors = {name: value.double().flatten().numpy() for name, value in training.weights().items()}
-    return {name: numpy.array(values) for name, values in series.items()} | tensors
+    return {name: numpy.array(values) for name, values in training.series.items()} | tensors
 
 
 def spreads(case, arrays, init, expected):
     found = {}
     for precision, dtype, seeds in (("float32", torch.float32, (None, *NUDGES)), ("float64", torch.float64, NUDGES)):
-        runs = [Training(case, arrays, init, dtype, seed).run() for seed in seeds]
-        values = [everything(run, run.series) for run in runs]
-        found[precision] = {name: max(distance(run[name], expected[name]) for run in values) for name in expected}
+        runs = [everything(Training(case, arrays, init, dtype, seed).run()) for seed in seeds]
+        found[precision] = {name: max(distance(run[name], values) for run in runs) for name, values in expected.items()}
     return found
 
 
@@ -88,9 +86,8 @@ def main(chosen):
         if chosen and name not in chosen:
             continue
         training = Training(case, arrays, init[case[0]], torch.float64).run()
-        series = training.series | {"gradient_norm": training.exact_norms}
-        spread = spreads(case, arrays, init[case[0]], everything(training, series))
-        cases[name] = {"series": series, "spread": spread}
+        spread = spreads(case, arrays, init[case[0]], everything(training))
+        cases[name] = {"series": training.series, "spread": spread}
         tensors |= {f"{name}/{key}": value for key, value in training.weights().items()}
         print(f"{name:34}", *(f"{max(part.values()):.1e}" for part in spread.values()), flush=True)
     save_file(tensors, FOLDER / "expected.safetensors")
