@@ -84,39 +84,39 @@ def compare(expected, spreads, found, precision):
     return worst[1:]
 
 
-def make_shards(runs):
-    (runs.folder / "shards").mkdir()
+def prepare(runs):
+    """The job and its data in the test's folder."""
+    shutil.copytree(DATA, runs.folder, dirs_exist_ok=True)
     for file in DATA.glob("*.npz"):
         for part in ("train", "test"):
             runs.check([program(), "shard", "npz", "--file", file, "--x", f"x_{part}", "--y", f"y_{part}", "--out",
                         f"shards/{file.stem}-{part}"])
+    return runs.folder / "job.yaml"
 
 
-def check_case(name, case, models):
-    """Prints a line per training; returns how many are not PyTorch's."""
+def differing(name, case, models):
+    """Prints a line for each training of a case; returns how many are not PyTorch's."""
     expected, spreads = case
     if len(expected["loss"]) != STEPS:
         fail(f"{name}: expected {STEPS} steps, found {len(expected['loss'])}")
-    faults = 0
+    count = 0
     for precision in EPSILON:
         for engine in ENGINES:
             found = trained(models / f"{name}-{precision}-{engine}")
             away, tolerance, what = compare(expected, spreads[precision], found, precision)
-            faulty = not away <= tolerance
-            faults += faulty
-            print(f"{name:33}  {precision}  {engine:12}  {away:8.1e}  {tolerance:9.1e}  {what}{'  FAULT' * faulty}")
-    return faults
+            differs = not away <= tolerance
+            count += differs
+            print(f"{name:33}  {precision}  {engine:12}  {away:8.1e}  {tolerance:9.1e}  {what}{'  DIFFERS' * differs}")
+    return count
 
 
 def main(ranks, *options):
     cases = expected_cases()
-    count = len(EPSILON) * len(ENGINES) * len(cases)
     with Runs() as runs:
-        shutil.copytree(DATA, runs.folder, dirs_exist_ok=True)
-        make_shards(runs)
-        out = runs.train(runs.folder / "job.yaml", ranks, *options)
+        out = runs.train(prepare(runs), ranks, *options)
         print(f"{'case':33}  precision  {'engine':10}  distance  tolerance  what is farthest, for its tolerance")
-        faults = sum(check_case(name, case, out / "models") for name, case in cases.items())
+        faults = sum(differing(name, case, out / "models") for name, case in cases.items())
+    count = len(EPSILON) * len(ENGINES) * len(cases)
     if faults:
         fail(f"{faults} of {count} trainings differ from PyTorch's by more than ten times its rounding effect")
     print(f"{count} trainings equal PyTorch's")
