@@ -12,7 +12,7 @@ namespace tutti::launch {
 namespace fs = std::filesystem;
 
 nlohmann::json load_options_of(const Job& job) {
-  return {{"folder", fs::absolute(job.folder).lexically_normal().string()}, {"settings", job.settings}};
+  return {{"folder", (fs::current_path() / job.folder).lexically_normal().string()}, {"settings", job.settings}};
 }
 
 void save_job(const Job& job, const fs::path& out) {

@@ -113,7 +113,7 @@ def differing(name, case, models):
 def main(ranks, *options):
     cases = expected_cases()
     with Runs() as runs:
-        out = runs.train(prepare(runs), ranks, *options)
+        out = runs.train(prepare(runs).name, ranks, *options)  # a job of the current folder
         print(f"{'case':33}  precision  {'engine':10}  distance  tolerance  what is farthest, for its tolerance")
         faults = sum(differing(name, case, out / "models") for name, case in cases.items())
     count = len(EPSILON) * len(ENGINES) * len(cases)
