@@ -13,13 +13,42 @@ namespace tutti::launch {
 
 namespace po = boost::program_options;
 
-CommandLine::CommandLine(CommandForm form, const std::vector<std::string>& arguments) : form_(std::move(form)) {
-  form_.options.add_options()("help,h", "show this text");
+namespace {
+
+po::options_description declare(const std::vector<OptionForm>& options) {
+  po::options_description declared("Options");
+  auto add = declared.add_options();
+  add("help,h", "show this text");
+  for (const OptionForm& option : options) {
+    const char* name = option.name.c_str();
+    const char* meaning = option.meaning.c_str();
+    switch (option.kind) {
+      case OptionKind::kFlag:
+        add(name, meaning);
+        break;
+      case OptionKind::kText:
+        add(name, po::value<std::string>(), meaning);
+        break;
+      case OptionKind::kTexts:
+        add(name, po::value<std::vector<std::string>>()->composing(), meaning);
+        break;
+      case OptionKind::kNumber:
+        add(name, po::value<int64_t>(), meaning);
+        break;
+    }
+  }
+  return declared;
+}
+
+}  // namespace
+
+CommandLine::CommandLine(CommandForm form, const std::vector<std::string>& arguments)
+    : form_(std::move(form)), declared_(declare(form_.options)) {
   po::positional_options_description positional;
   if (!form_.operand.empty()) positional.add(form_.operand.c_str(), 1);
   try {
     po::store(po::command_line_parser(arguments)
-                  .options(form_.options)
+                  .options(declared_)
                   .positional(positional)
                   .style(po::command_line_style::default_style & ~po::command_line_style::allow_guessing)
                   .run(),
@@ -31,7 +60,7 @@ CommandLine::CommandLine(CommandForm form, const std::vector<std::string>& argum
 
 bool CommandLine::helped() const {
   if (!has("help")) return false;
-  fmt::print(fmt::runtime(form_.help), fmt::streamed(form_.options));
+  fmt::print(fmt::runtime(form_.help), fmt::streamed(declared_));
   return true;
 }
 
@@ -65,11 +94,7 @@ size_t CommandLine::choice(const std::string& option, const std::vector<std::str
 }
 
 void CommandLine::refuse(const std::string& message) const {
-  throw UsageError(fmt::format("tutti {}: {}", form_.name, message));
+  throw UsageError(fmt::format("{}: {}", form_.name, message));
 }
-
-po::value_semantic* one_text() { return po::value<std::string>(); }
-po::value_semantic* many_texts() { return po::value<std::vector<std::string>>()->composing(); }
-po::value_semantic* whole_number() { return po::value<int64_t>(); }
 
 }  // namespace tutti::launch

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 
+#include "launch/calibrate.h"
 #include "launch/command.h"
 #include "launch/eval.h"
 #include "launch/job_file_command.h"
+#include "launch/plan.h"
 #include "launch/predict.h"
 #include "launch/shard.h"
 #include "launch/show.h"
@@ -19,10 +21,12 @@ namespace tutti::launch {
 const std::vector<Command>& commands() {
   static const std::vector<Command> all = {
       {"train", "train all models of a job file", train_command},
+      {"plan", "who would train what where, with time, memory and disk", plan_command},
       {"shard", "make shards from IDX, CIFAR, CSV or NumPy files", shard_command},
       {"eval", "loss and metrics of trained models, on their test data or other data", eval_command},
       {"predict", "a trained model's outputs for every row of a data set", predict_command},
       {"show", "a table of a finished or running output folder", show_command},
+      {"calibrate", "the speed of this machine's lanes and links", calibrate_command},
       {"job-file", "every key of a job file, as a page", job_file_command},
       {"version", "versions of the program and of what it is built on", version_command},
   };

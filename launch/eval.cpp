@@ -33,13 +33,16 @@ Examples:
 )";
 
 CommandForm form() {
-  CommandForm form{"eval", "out", "the output folder of a job", kHelp, {"Options"}};
-  form.options.add_options()("out", one_text(), "the output folder")(
-      "model,m", many_texts(), "only this model, or those that match a pattern (may be repeated)")(
-      "data", many_texts(), "evaluate on these shards instead of the job's (may be repeated)")(
-      "weights", one_text(), "final, best or step_N (default: final, else the newest checkpoint)")("json",
-                                                                                                   "print JSON");
-  return form;
+  using enum OptionKind;
+  return {"eval",
+          "out",
+          "the output folder of a job",
+          kHelp,
+          {{"out", kText, "the output folder"},
+           {"model,m", kTexts, "only this model, or those that match a pattern (may be repeated)"},
+           {"data", kTexts, "evaluate on these shards instead of the job's (may be repeated)"},
+           {"weights", kText, "final, best or step_N (default: final, else the newest checkpoint)"},
+           {"json", kFlag, "print JSON"}}};
 }
 
 bool matches(const std::string& name, const std::vector<std::string>& patterns) {

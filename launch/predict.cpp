@@ -30,11 +30,16 @@ Example: tutti predict runs/digits --model lenet-s1 --data 'digits/test-*.h5' --
 )";
 
 CommandForm form() {
-  CommandForm form{"predict", "folder", "the output folder of a job", kHelp, {"Options"}};
-  form.options.add_options()("folder", one_text(), "the output folder")("model,m", one_text(), "the model")(
-      "data", many_texts(), "the shards (may be repeated)")("out,o", one_text(), "the file to write: .npy or .csv")(
-      "weights", one_text(), "final, best or step_N (default: final, else the newest checkpoint)");
-  return form;
+  using enum OptionKind;
+  return {"predict",
+          "folder",
+          "the output folder of a job",
+          kHelp,
+          {{"folder", kText, "the output folder"},
+           {"model,m", kText, "the model"},
+           {"data", kTexts, "the shards (may be repeated)"},
+           {"out,o", kText, "the file to write: .npy or .csv"},
+           {"weights", kText, "final, best or step_N (default: final, else the newest checkpoint)"}}};
 }
 
 const train::ModelSpec& chosen_model(const CommandLine& line, const Job& job) {

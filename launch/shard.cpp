@@ -42,29 +42,31 @@ Examples:
 )";
 
 CommandForm form() {
-  CommandForm form{"shard", "format", "a format (idx, cifar10, cifar100, csv, npy or npz)", kHelp, {"Options"}};
-  form.options.add_options()
-      ("format", one_text(), "the format")
-      ("out", one_text(), "the first part of the shards' names")
-      ("rows-per-shard", whole_number(), "rows of each shard but the last (default: 65536)")
-      ("like", one_text(), "take mean, deviation and class names from this shard")
-      ("no-normalisation", "store no mean and deviation")
-      ("compress", "write compressed shards: smaller, but slower to read")
-      ("allow-nan", "accept inputs that are NaN, infinite or empty")
-      ("force", "replace shards of these names")
-      ("images", one_text(), "idx: the file of images")
-      ("labels", one_text(), "idx: the file of labels")
-      ("folder", one_text(), "cifar10, cifar100: the folder")
-      ("part", one_text(), "cifar10, cifar100: train or test (default: train)")
-      ("file", one_text(), "csv, npz: the file")
-      ("target", many_texts(),
-       "csv: a target column by name, or by number from 0; may be given again (default: the last)")
-      ("target-type", one_text(), "csv: auto, integer or float (default: auto)")
-      ("header", one_text(), "csv: auto, yes or no (default: auto)")
-      ("separator", one_text(), "csv: the character between cells (default: ,)")
-      ("x", one_text(), "npy: the file of inputs; npz: the name of the inputs")
-      ("y", one_text(), "npy: the file of targets; npz: the name of the targets");
-  return form;
+  using enum OptionKind;
+  return {
+      "shard",
+      "format",
+      "a format (idx, cifar10, cifar100, csv, npy or npz)",
+      kHelp,
+      {{"format", kText, "the format"},
+       {"out", kText, "the first part of the shards' names"},
+       {"rows-per-shard", kNumber, "rows of each shard but the last (default: 65536)"},
+       {"like", kText, "take mean, deviation and class names from this shard"},
+       {"no-normalisation", kFlag, "store no mean and deviation"},
+       {"compress", kFlag, "write compressed shards: smaller, but slower to read"},
+       {"allow-nan", kFlag, "accept inputs that are NaN, infinite or empty"},
+       {"force", kFlag, "replace shards of these names"},
+       {"images", kText, "idx: the file of images"},
+       {"labels", kText, "idx: the file of labels"},
+       {"folder", kText, "cifar10, cifar100: the folder"},
+       {"part", kText, "cifar10, cifar100: train or test (default: train)"},
+       {"file", kText, "csv, npz: the file"},
+       {"target", kTexts, "csv: a target column by name, or by number from 0; may be given again (default: the last)"},
+       {"target-type", kText, "csv: auto, integer or float (default: auto)"},
+       {"header", kText, "csv: auto, yes or no (default: auto)"},
+       {"separator", kText, "csv: the character between cells (default: ,)"},
+       {"x", kText, "npy: the file of inputs; npz: the name of the inputs"},
+       {"y", kText, "npy: the file of targets; npz: the name of the targets"}}};
 }
 
 data::CsvOptions csv_options_of(const CommandLine& line) {

@@ -33,15 +33,18 @@ Examples:
 )";
 
 CommandForm form() {
-  CommandForm form{"show", "out", "the output folder of a job", kHelp, {"Options"}};
-  form.options.add_options()
-      ("out", one_text(), "the output folder")
-      ("best", whole_number(), "only the best N models (or groups)")
-      ("by", one_text(), "group by sweep variables (comma-separated): mean and deviation over the models that agree in them")
-      ("metric", one_text(), "what ranks the models: accuracy, test.loss, ... (default: the first but loss)")
-      ("csv", "print comma-separated values")
-      ("json", "print JSON");
-  return form;
+  using enum OptionKind;
+  return {"show",
+          "out",
+          "the output folder of a job",
+          kHelp,
+          {{"out", kText, "the output folder"},
+           {"best", kNumber, "only the best N models (or groups)"},
+           {"by", kText,
+            "group by sweep variables (comma-separated): mean and deviation over the models that agree in them"},
+           {"metric", kText, "what ranks the models: accuracy, test.loss, ... (default: the first but loss)"},
+           {"csv", kFlag, "print comma-separated values"},
+           {"json", kFlag, "print JSON"}}};
 }
 
 std::vector<std::string> split_at_commas(const std::string& text) {

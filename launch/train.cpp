@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <optional>
 
+#include "comm/blocked_call_guard.h"
 #include "comm/mpi_communicator.h"
 #include "comm/mpi_session.h"
 #include "launch/command.h"
@@ -29,15 +31,17 @@ Example: mpirun -n 2 tutti train examples/digits.yaml --set defaults.epochs=2
 )";
 
 CommandForm form() {
-  CommandForm form{"train", "job", "a job file", kHelp, {"Options"}};
-  form.options.add_options()
-      ("job", one_text(), "the job file")
-      ("out,o", one_text(), "output folder, instead of run.out")
-      ("resume", "go on from the newest checkpoints; without any, start fresh")
-      ("set", many_texts(),
-       "change a key: --set models.0.epochs=5, --set models.NAME.optimizer.adam.lr=0.01 (may be repeated)")
-      ("trace", one_text(), "write a Chrome trace of lanes and exchanges to this file");
-  return form;
+  using enum OptionKind;
+  return {"train",
+          "job",
+          "a job file",
+          kHelp,
+          {{"job", kText, "the job file"},
+           {"out,o", kText, "output folder, instead of run.out"},
+           {"resume", kFlag, "go on from the newest checkpoints; without any, start fresh"},
+           {"set", kTexts,
+            "change a key: --set models.0.epochs=5, --set models.NAME.optimizer.adam.lr=0.01 (may be repeated)"},
+           {"trace", kText, "write a Chrome trace of lanes and exchanges to this file"}}};
 }
 
 TrainOptions options_from(const CommandLine& line) {
@@ -50,16 +54,32 @@ TrainOptions options_from(const CommandLine& line) {
   return options;
 }
 
-int run_on_ranks(TrainOptions options) {
-  const comm::MpiSession session;
-  comm::MpiCommunicator world(session);
+/// What is thrown as UsageError is thrown on all ranks alike: they leave together, with the same code.
+int run_or_refuse(TrainJob& job, const comm::Communicator& world) {
   try {
-    return TrainJob(session, world, std::move(options)).run();
+    return job.run();
   } catch (const UsageError& error) {
-    // Thrown on all ranks alike: they leave together, with the same code.
     if (world.rank() == 0) fmt::print(stderr, "tutti: {}\n", error.what());
     return kBadInput;
+  }
+}
+
+int run_on_ranks(TrainOptions options) {
+  const StopSignals signals;
+  comm::BlockedCallGuard guard(RankWatch::kBlockedLimit);
+  guard.beat("starting MPI");
+  const comm::MpiSession session;
+  comm::MpiCommunicator world(session);
+  std::optional<RankWatch> watch;
+  std::optional<TrainJob> job;
+  try {
+    watch.emplace(world, signals, guard);
+    job.emplace(session, world, *watch, std::move(options));
+    const int code = run_or_refuse(*job, world);
+    watch->leave_together();
+    return code;
   } catch (const std::exception& error) {
+    // The job still stands here: to end its lanes could mean to wait for a lane that hangs.
     fmt::print(stderr, "tutti: rank {}: {}\n", world.rank(), error.what());
     std::fflush(nullptr);
     world.abort(kInternal);

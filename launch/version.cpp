@@ -22,9 +22,8 @@ Example: tutti version --json
 )";
 
 CommandForm form() {
-  CommandForm form{"version", "", "", kHelp, {"Options"}};
-  form.options.add_options()("json", "print JSON");
-  return form;
+  using enum OptionKind;
+  return {"version", "", "", kHelp, {{"json", kFlag, "print JSON"}}};
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// How many rows of what a model sees.
 struct RowCounts {
+  int64_t rows = 0;     ///< trained on per epoch
   int64_t batches = 0;  ///< per epoch
   int64_t steps = 0;
   int64_t evaluations = 0;
@@ -39,8 +40,8 @@ int64_t held_out_rows(const train::ModelSpec& spec) {
 RowCounts count_rows(const train::ModelSpec& spec) {
   RowCounts counts;
   const int64_t held_out = held_out_rows(spec);
-  const int64_t rows = spec.data.train->row_count() - held_out;
-  counts.batches = spec.drop_last ? rows / spec.batch : ceil_divide(rows, spec.batch);
+  counts.rows = spec.data.train->row_count() - held_out;
+  counts.batches = spec.drop_last ? counts.rows / spec.batch : ceil_divide(counts.rows, spec.batch);
   const int64_t steps_per_epoch = ceil_divide(counts.batches, spec.accumulate);
   counts.steps = spec.epochs * steps_per_epoch;
   if (spec.max_steps) counts.steps = std::min(counts.steps, *spec.max_steps);
@@ -136,7 +137,7 @@ MemoryCost predict_memory(const train::ModelSpec& spec, const program::Program& 
   const auto layout = train::ModelLayout::of(program.graph(), program.precision(), spec.optimizer.moment_count(),
                                              /*gradient_count=*/0, spec.grains);
   return {.state_bytes = train::FusedBuffers::bytes_of(layout, program.graph()) + statistics_bytes(spec, program),
-          .gradient_bytes = layout.range_bytes(),
+          .gradient_bytes = layout.flat_bytes(),
           .element_count = layout.element_count,
           .accumulates = spec.accumulate > 1,
           .transient_bytes = lane_bytes(spec, program)};
@@ -147,7 +148,9 @@ MemoryCost predict_memory(const train::ModelSpec& spec, const program::Program& 
 ModelCost predict_cost(const train::ModelSpec& spec, const program::Program& program, const Machine& machine) {
   const TimeModel time(program, machine);
   ModelCost cost{.name = spec.name, .grain_count = spec.grains, .asked_ranks = spec.ranks};
-  cost.step_count = count_rows(spec).steps;
+  const RowCounts rows = count_rows(spec);
+  cost.row_count = rows.rows;
+  cost.step_count = rows.steps;
   cost.memory = predict_memory(spec, program);
   cost.grain_seconds = grain_seconds(spec, time.training_seconds(grain_share(spec.batch, spec.grains)),
                                      time.forward_seconds(static_cast<double>(spec.evaluation_batch)));
@@ -190,6 +193,16 @@ double exchange_seconds(const Link& link, const comm::Team& team, int64_t gradie
   const double pieces = (members - 1) / members * static_cast<double>(gradient_bytes);
   return 2 * (members - 1) * link.latency_seconds +
          static_cast<double>(most_subtrees + 1) * pieces * link.seconds_per_byte;
+}
+
+int64_t exchange_bytes(const comm::Team& team, int64_t gradient_bytes) {
+  const auto members = static_cast<int64_t>(team.runs.size());
+  if (members <= 1) return 0;
+  int64_t messages = 0;  // whole gradients, were they not cut into the members' pieces
+  for (const comm::GrainRun& run : team.runs) {
+    messages += static_cast<int64_t>(comm::subtrees_of(run.begin, run.end).size()) + 1;
+  }
+  return messages * gradient_bytes / members * (members - 1);
 }
 
 }  // namespace tutti::partition

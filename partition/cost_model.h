@@ -39,6 +39,7 @@ struct MemoryCost {
 struct ModelCost {
   std::string name;
   int64_t grain_count = 1;
+  int64_t row_count = 0;      ///< training rows of an epoch
   int64_t step_count = 0;
   int64_t asked_ranks = 0;    ///< ModelSpec::ranks
   double grain_seconds = 0;   ///< forward, backward and evaluation of one grain
@@ -65,6 +66,9 @@ int64_t member_bytes(const MemoryCost& memory, const comm::Team& team, int posit
 /// The time of one exact sum of `gradient_bytes` over a team: each member sends its subtrees' pieces (reduce-scatter)
 /// and its piece of the sum (all-gather) to every other. A team of one needs none.
 double exchange_seconds(const Link& link, const comm::Team& team, int64_t gradient_bytes);
+
+/// The bytes that all members together send for one such sum.
+int64_t exchange_bytes(const comm::Team& team, int64_t gradient_bytes);
 
 }  // namespace tutti::partition
 

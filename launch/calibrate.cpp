@@ -1,0 +1,69 @@
+#include "launch/calibrate.h"
+
+#include <fmt/format.h>
+
+#include "comm/collectives.h"
+#include "comm/mpi_communicator.h"
+#include "comm/mpi_session.h"
+#include "launch/calibration.h"
+#include "launch/command.h"
+#include "launch/command_line.h"
+#include "launch/lane_benchmark.h"
+#include "launch/lane_thread.h"
+#include "launch/link_benchmark.h"
+#include "launch/output_folder.h"
+
+namespace tutti::launch {
+
+namespace {
+
+constexpr const char* kHelp = R"(Usage: tutti calibrate [options]
+       mpirun -n 4 tutti calibrate [options]
+
+Measures what a lane of each rank achieves (products, convolutions, memory traffic, the cost of an
+instruction), latency and bandwidth between the ranks, and exact sums against the model's prediction.
+`tutti plan --calibration FILE` predicts with the numbers. The machine should be idle otherwise.
+
+{}
+Example: mpirun -n 4 tutti calibrate --out machine.json
+)";
+
+CommandForm form() {
+  using enum OptionKind;
+  return {
+      "calibrate", "", "", kHelp, {{"json", kFlag, "print JSON"}, {"out,o", kText, "write the JSON to this file too"}}};
+}
+
+Calibration measure(comm::Communicator& world) {
+  const comm::Process own = comm::this_process();
+  LaneSpeed lane = measure_lane();
+  lane.rank = world.rank();
+  lane.host = own.host;
+  Calibration calibration;
+  const nlohmann::json text = Calibration{{lane}, {}, {}};
+  for (const std::string& other : comm::all_gather(world, text.dump(), {.operation = "collecting the lanes' speeds"})) {
+    calibration.ranks.push_back(lane_speed_from(nlohmann::json::parse(other).at("ranks").at(0)));
+  }
+  calibration.links = measure_links(world, {.operation = "measuring the links"});
+  // Only rank 0 knows the links; what a sum should take does not change what it takes.
+  calibration.sums = measure_sums(world, {.operation = "measuring exact sums"}, calibration.link());
+  return calibration;
+}
+
+}  // namespace
+
+int calibrate_command(const std::vector<std::string>& arguments) {
+  const CommandLine line(form(), arguments);
+  if (line.helped()) return kDone;
+  compute_as_lane();
+  const comm::MpiSession session;
+  comm::MpiCommunicator world(session);
+  const Calibration calibration = measure(world);
+  if (world.rank() != 0) return kDone;
+  const std::string json = nlohmann::json(calibration).dump(1) + "\n";
+  if (line.has("out")) replace_file(line.text("out"), json);
+  fmt::print("{}", line.has("json") ? json : to_table(calibration));
+  return kDone;
+}
+
+}  // namespace tutti::launch
