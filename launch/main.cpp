@@ -1,5 +1,6 @@
 // The `tutti` program: finds the command and reports what it throws.
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <cstdio>
 #include <exception>
@@ -12,6 +13,7 @@
 
 int main(int argc, char** argv) {
   using namespace tutti::launch;
+  signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files then fails the write, as a full disk does
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   try {
     return run_command(arguments);

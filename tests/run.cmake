@@ -8,12 +8,16 @@ if(TARGET tutti)
   set_tests_properties(readme PROPERTIES TIMEOUT 60)
 endif()
 
-# Whole runs of the program: tests/whole/NAME.py RANKS. They work in folders of their own.
+# Whole runs of the program: tests/whole/NAME.py RANKS [VARIANT]. They work in folders of their own.
 function(whole_run_test name)
-  cmake_parse_arguments(arg "" "TIMEOUT" "RANKS" ${ARGN})
+  cmake_parse_arguments(arg "" "TIMEOUT;VARIANT" "RANKS" ${ARGN})
   foreach(ranks IN LISTS arg_RANKS)
     set(test ${name}.ranks${ranks})
-    add_test(NAME ${test} COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/whole/${name}.py ${ranks})
+    if(arg_VARIANT)
+      string(APPEND test .${arg_VARIANT})
+    endif()
+    add_test(NAME ${test}
+      COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/whole/${name}.py ${ranks} ${arg_VARIANT})
     math(EXPR timeout "${arg_TIMEOUT} * ${time_factor}")
     set_tests_properties(${test} PROPERTIES TIMEOUT ${timeout} PROCESSORS 2
       ENVIRONMENT "TUTTI=$<TARGET_FILE:tutti>;TUTTI_TIME_FACTOR=${time_factor}")
@@ -28,21 +32,18 @@ whole_run_test(commands RANKS 1 2 3 TIMEOUT 240)
 whole_run_test(pytorch_trajectories RANKS 1 2 TIMEOUT 240)
 whole_run_test(pytorch_sensitivity RANKS 1 TIMEOUT 240)
 
-# tutti_whole_test(NAME TIMEOUT seconds RANKS n...): runs tests/whole/NAME.py N, which starts the program on N ranks.
-function(tutti_whole_test name)
-  cmake_parse_arguments(arg "" "TIMEOUT" "RANKS" ${ARGN})
-  math(EXPR timeout "${arg_TIMEOUT} * ${time_factor}")
-  foreach(ranks IN LISTS arg_RANKS)
-    add_test(NAME ${name}.ranks${ranks}
-      COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/whole/${name}.py ${ranks})
-    set_tests_properties(${name}.ranks${ranks} PROPERTIES TIMEOUT ${timeout} PROCESSORS ${ranks}
-      ENVIRONMENT "PYTHONPATH=${PROJECT_SOURCE_DIR}/tests/whole;PYTHONDONTWRITEBYTECODE=1;TUTTI=$<TARGET_FILE:tutti>")
-  endforeach()
-endfunction()
-
 if(TARGET tutti)
-  tutti_whole_test(bad_input RANKS 1 2 3 TIMEOUT 240)
-  tutti_whole_test(silent_rank RANKS 2 3 TIMEOUT 120)
-  tutti_whole_test(memory RANKS 1 2 TIMEOUT 120)
-  tutti_whole_test(signals RANKS 1 2 3 TIMEOUT 180)
+  whole_run_test(bad_input RANKS 1 2 3 TIMEOUT 240)
+  whole_run_test(silent_rank RANKS 2 3 TIMEOUT 120)
+  whole_run_test(signals RANKS 1 2 3 TIMEOUT 180)
+  whole_run_test(lane_choice RANKS 1 2 TIMEOUT 60)
+  whole_run_test(full_disk VARIANT limit RANKS 1 2 TIMEOUT 120)
+  # Only root may mount the file system that is filled.
+  execute_process(COMMAND id -u OUTPUT_VARIABLE user_id OUTPUT_STRIP_TRAILING_WHITESPACE)
+  if(user_id EQUAL 0)
+    whole_run_test(full_disk VARIANT tmpfs RANKS 1 2 TIMEOUT 120)
+  endif()
+  if(NOT TUTTI_SANITIZE)
+    whole_run_test(memory RANKS 1 2 TIMEOUT 120)
+  endif()
 endif()

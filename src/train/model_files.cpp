@@ -1,9 +1,15 @@
 #include "src/train/model_files.h"
 
+#include <ATen/Version.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
+#include <torch/version.h>
 
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+#include <mutex>
 #include <utility>
 
 #include "data/philox.h"
@@ -69,6 +75,21 @@ int64_t kept_bytes(const Checkpoint* checkpoint, const char* log) {
   return checkpoint == nullptr ? 0 : checkpoint->description.at(log).get<int64_t>();
 }
 
+/// What bits depend on beside the model's settings.
+nlohmann::json own_environment() {
+  return {{"libtorch", TORCH_VERSION}, {"cpu_level", at::get_cpu_capability()}};
+}
+
+void warn_of_other_environment(const nlohmann::json& description) {
+  static std::once_flag said;
+  const nlohmann::json written = description.value("environment", nlohmann::json());
+  if (written == own_environment()) return;
+  std::call_once(said, [&] {
+    spdlog::warn("the checkpoints were written with {}, this run has {}: results will agree within rounding, not bit for "
+                 "bit", written.dump(), own_environment().dump());
+  });
+}
+
 }  // namespace
 
 std::string spec_hash(const ModelSpec& spec) {
@@ -87,11 +108,18 @@ Checkpoint make_checkpoint(const ModelSpec& spec, const graph::Graph& graph, con
                             {"name", spec.name},
                             {"spec_hash", spec_hash(spec)},
                             {"spec", spec.source},
+                            {"environment", own_environment()},
                             {"progress", progress}};
   return checkpoint;
 }
 
 Progress restore(const Checkpoint& checkpoint, const ModelSpec& spec, const graph::Graph& graph, ModelMemory& memory) {
+  if (checkpoint.description.at("spec_hash") != spec_hash(spec)) {
+    throw CheckpointError(fmt::format("checkpoint of step {}: expected the settings of hash {}, found {}; it belongs to a "
+                                      "model with other settings", checkpoint.step, spec_hash(spec),
+                                      checkpoint.description.at("spec_hash").dump()));
+  }
+  warn_of_other_environment(checkpoint.description);
   for (size_t p = 0; p < graph.parameters.size(); ++p) {
     copy_named(checkpoint.weights, graph.parameters[p].name, memory.parameter_views[p], "weights.safetensors");
   }
@@ -120,13 +148,17 @@ ModelFiles::ModelFiles(fs::path folder, const ModelSpec& spec, const Checkpoint*
       metrics_(folder / "metrics.jsonl", kept_bytes(resumed, "metrics_bytes")),
       timing_(folder / "timing.jsonl", kept_bytes(resumed, "timing_bytes")) {}
 
-bool ModelFiles::write_checkpoint(Checkpoint checkpoint) {
+void ModelFiles::store(Checkpoint checkpoint) {
+  metrics_.sync();
+  timing_.sync();
+  checkpoint.description["metrics_bytes"] = metrics_.size_bytes();
+  checkpoint.description["timing_bytes"] = timing_.size_bytes();
+  store_.write(checkpoint, spec_.checkpoint.keep);
+}
+
+bool ModelFiles::write_checkpoint(const Checkpoint& checkpoint) {
   try {
-    metrics_.sync();
-    timing_.sync();
-    checkpoint.description["metrics_bytes"] = metrics_.size_bytes();
-    checkpoint.description["timing_bytes"] = timing_.size_bytes();
-    store_.write(checkpoint, spec_.checkpoint.keep);
+    store(checkpoint);
     warned_ = false;
     return true;
   } catch (const std::exception& error) {
@@ -135,6 +167,23 @@ bool ModelFiles::write_checkpoint(Checkpoint checkpoint) {
                    "stays, and the next one is tried as usual", spec_.name, checkpoint.step, error.what());
     }
     return false;
+  }
+}
+
+void ModelFiles::write_last(const Checkpoint& checkpoint) {
+  constexpr int kTries = 3;
+  for (int attempt = 1;; ++attempt) {
+    try {
+      store(checkpoint);
+      return store_.write_weights("final", checkpoint.weights);
+    } catch (const std::exception& error) {
+      if (attempt == kTries) {
+        throw std::runtime_error(fmt::format("the results of step {} could not be written: {}; the last good checkpoint "
+                                             "stays: make room and go on with --resume",
+                                             checkpoint.step, error.what()));
+      }
+      std::this_thread::sleep_for(std::chrono::seconds(1));
+    }
   }
 }
 

@@ -42,12 +42,18 @@ class ModelFiles {
   void log_timing(const nlohmann::json& line) { timing_.write(line); }
 
   /// Writes step_N/. False, with a warning once, when the disk is full or gives an error: the previous one stays.
-  bool write_checkpoint(Checkpoint checkpoint);
+  bool write_checkpoint(const Checkpoint& checkpoint);
 
-  /// Replaces `name`/weights.safetensors ("final", "best"). Throws.
+  /// Writes the last step's checkpoint and final/weights.safetensors; where that fails, tries twice more, a second
+  /// apart. Throws std::runtime_error that says what failed and what to do; what could be written stays.
+  void write_last(const Checkpoint& checkpoint);
+
+  /// Replaces `name`/weights.safetensors ("best"). Throws.
   void write_weights(const std::string& name, const std::vector<NamedTensor>& weights);
 
  private:
+  void store(Checkpoint checkpoint);
+
   const ModelSpec& spec_;
   CheckpointStore store_;
   MetricsLog metrics_, timing_;

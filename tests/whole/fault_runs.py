@@ -26,7 +26,8 @@ models:
 {more}
 """
 
-LEAVE_SECONDS = 5
+TIME_FACTOR = int(os.environ.get("TUTTI_TIME_FACTOR", "1"))  # sanitizers are slower
+LEAVE_SECONDS = 5 * TIME_FACTOR
 
 
 def job_text(more="", data="", first=""):
@@ -36,7 +37,7 @@ def job_text(more="", data="", first=""):
 class Ending:
     """How a started run ended: its exit code, its output, and the seconds from a sign in the output to the end."""
 
-    def __init__(self, process, sign="tutti: ", timeout=60):
+    def __init__(self, process, sign="tutti: ", timeout=60 * TIME_FACTOR):
         lines = queue.Queue()
         reader = threading.Thread(target=lambda: [lines.put((time.monotonic(), line)) for line in process.stdout])
         reader.start()

@@ -5,12 +5,11 @@ import signal
 import sys
 import time
 
-from fault_runs import Ending, job_text
+from fault_runs import LEAVE_SECONDS, Ending, job_text
 from tutti_runs import Runs, fail, rank_processes, wait_for
 
 INTERNAL = 70
 DEADLINE = 3
-MARGIN = 5  # seconds between the deadline and the end of the last process
 ranks = int(sys.argv[1])
 
 
@@ -33,8 +32,8 @@ def stop_rank(what, rank, ready, fragments):
     seconds = time.monotonic() - stopped
     ending.expect(what, INTERNAL, [f"rank {rank} (host {os.uname().nodename}, process {victim})", f"{DEADLINE} s",
                                    "run.deadline", "--resume", *fragments], out)
-    if seconds > DEADLINE + MARGIN:
-        fail(f"{what}: expected the end within {DEADLINE + MARGIN} s of the stop, found {seconds:.1f} s")
+    if seconds > DEADLINE + LEAVE_SECONDS:
+        fail(f"{what}: expected the end within {DEADLINE + LEAVE_SECONDS} s of the stop, found {seconds:.1f} s")
 
 
 def trains(out):
