@@ -74,6 +74,7 @@ def schedules():
         "exponential": {"exponential": {"gamma": 0.9}},
         "polynomial": {"polynomial": {"power": 2.0, "total": 15}},
         "cosine": "cosine",
+        "cosine_rising_again": {"cosine": {"total": 8, "min_lr": 0.02}},
         "cosine_per_epoch": {"cosine": {"min_lr": 0.01, "per": "epoch"}},
         "cosine_restarts": {"cosine_restarts": {"period": 3, "period_factor": 2, "min_lr": 0.01}},
         "one_cycle": {"one_cycle": {"max_lr": 0.3}},
@@ -120,6 +121,8 @@ def batches():
         "grains-empty": ("mlp", {"batch": 14, "grains": 4}),  # 2 rows in the last batch: two grains without rows
         "grains-empty_batch_norm": ("batch_norm2d", {"batch": 14, "grains": 4}),
         "grains-dropout": ("dropout_conv", {"grains": 4}),
+        "grains-gaps": ("dense", {"grains": 4, "metrics": ["accuracy", "macro_f1"]}),
+        "accumulate-clip": ("mlp", {"batch": 4, "accumulate": 3, "clip": {"norm": 0.4}}),
         "drop_last": ("mlp", {"drop_last": True, "epochs": 7, "steps": 20, "schedule": "cosine"}),
     }
 

@@ -11,32 +11,33 @@ CLASSES = 7
 rng = numpy.random.default_rng(20)
 
 
-def normal(*shape):
-    return lambda rows: rng.standard_normal((rows, *shape)).astype(numpy.float32)
+def normal(*shape, kind=numpy.float32):
+    return lambda rows: (0.3 + rng.standard_normal((rows, *shape))).astype(kind)
 
 
 def integers(end, *shape, kind=numpy.int64):
     return lambda rows: rng.integers(0, end, (rows, *shape)).astype(kind)
 
 
-def flags(*shape):
-    return lambda rows: rng.integers(0, 2, (rows, *shape)).astype(numpy.float32)
+def labels_with_gaps(end, *shape):
+    """A third of the labels is -100: they do not count."""
+    return lambda rows: numpy.where(rng.random((rows, *shape)) < 1 / 3, -100, rng.integers(0, end, (rows, *shape)))
 
 
 # name -> (inputs, targets), each a function of the number of rows.
 DATA_SETS = {
     "vectors": (normal(12), integers(CLASSES)),
     "regression": (normal(12), normal(3)),
-    "binary": (normal(12), flags(3)),
-    "signals": (normal(3, 12), integers(CLASSES)),
+    "binary": (normal(12), integers(2, 3, kind=numpy.uint8)),
+    "signals": (normal(3, 12, kind=numpy.float64), integers(CLASSES, kind=numpy.int32)),
     "images": (normal(4, 8, 8), integers(CLASSES)),
     "colours": (normal(3, 8, 8), integers(3)),
     "volumes": (normal(2, 4, 6, 4), integers(CLASSES)),
-    "maps": (normal(2, 6, 6), integers(4, 6, 6)),
+    "maps": (normal(2, 6, 6), labels_with_gaps(4, 6, 6)),
     "bytes": (integers(256, 1, 16, 16, kind=numpy.uint8), integers(3)),
-    "tokens": (integers(11, 6), integers(CLASSES)),
+    "tokens": (integers(11, 6, kind=numpy.int32), integers(CLASSES, kind=numpy.uint8)),
 }
-NORMALISED = {"bytes"}
+NORMALISED = {"bytes", "colours", "regression"}
 
 
 def make_data_sets():
@@ -72,6 +73,14 @@ NETWORKS = {
                       {"dropout": 0.5}, {"linear": CLASSES}],
                      lambda: nn.Sequential(nn.Conv2d(4, 4, 3, 2), nn.ReLU(), PhiloxDropout(0.1, node=2), nn.Flatten(),
                                            PhiloxDropout(0.5, node=4), nn.Linear(36, CLASSES))),
+    "dropout_residual": ("vectors",
+                         [{"residual": {"body": [{"linear": 9}, {"dropout": 0.3}],
+                                        "shortcut": [{"linear": 9}, {"dropout": 0.2}]}},
+                          "relu", {"dropout": 0.1}, {"linear": CLASSES}],
+                         lambda: nn.Sequential(
+                             Residual(nn.Sequential(nn.Linear(12, 9), PhiloxDropout(0.3, node=1)),
+                                      nn.Sequential(nn.Linear(12, 9), PhiloxDropout(0.2, node=3))),
+                             nn.ReLU(), PhiloxDropout(0.1, node=6), nn.Linear(9, CLASSES))),
     "conv1d": ("signals",
                [{"conv1d": {"out": 6, "kernel": 3, "padding": 2, "dilation": 2, "groups": 3}}, "relu",
                 {"max_pool1d": {"kernel": 3, "stride": 2, "padding": 1}}, {"conv1d": {"out": 4, "kernel": 2}}, "tanh",

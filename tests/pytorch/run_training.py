@@ -169,11 +169,13 @@ class Training:
     def tensors(data, arrays, part, dtype):
         x, y = torch.from_numpy(arrays[f"x_{part}"]), torch.from_numpy(arrays[f"y_{part}"])
         if data in NORMALISED:
-            mean, deviation = arrays["x_train"].mean(), arrays["x_train"].std()  # torch's is off in the 15th digit
-            x = (x.to(dtype) - torch.tensor(mean, dtype=dtype)) / torch.tensor(deviation, dtype=dtype)
-        elif x.is_floating_point():
-            x = x.to(dtype)
-        return x, y
+            trained = arrays["x_train"].astype(numpy.float64)  # torch.std is off in the 15th digit
+            others = tuple(axis for axis in range(trained.ndim) if axis != 1)  # per channel or column
+            mean, deviation = trained.mean(others, keepdims=True), trained.std(others, keepdims=True)
+            x = (x.to(dtype) - torch.from_numpy(mean).to(dtype)) / torch.from_numpy(deviation).to(dtype)
+        else:
+            x = x.to(dtype) if x.is_floating_point() else x.long()
+        return x, y if y.is_floating_point() else y.long()
 
     def passes(self, step):
         """(micro-batch, grain, first row in the batch, row indices) of one optimizer step."""
