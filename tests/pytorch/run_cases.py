@@ -12,7 +12,10 @@ DEFAULTS = {
     "seed": 5,
     "checkpoint": {"every_minutes": 0},
 }
-WEIGHTS = [0.5, 1.0, 1.5, 2.0, 0.25, 1.0, 3.0]
+WEIGHTS = [0.5, 1.0, 1.5, 2.0, 0.25, 1.0, 3.0]  # by class
+WEIGHTED = {"cross_entropy": {"class_weights": WEIGHTS}}
+ALL_OPTIONS = {"cross_entropy": {"label_smoothing": 0.2, "class_weights": WEIGHTS, "ignore_index": 3}}
+MOVED_ADAM = {"lr": 0.02, "betas": [0.7, 0.9], "eps": 1e-4, "amsgrad": True}
 
 
 def layers():
@@ -29,16 +32,15 @@ def layers():
 
 
 def losses():
-    def of_classes(**options):
-        return "mlp", {"loss": {"cross_entropy": options}, "metrics": CLASS_METRICS}
+    def of_classes(loss, **settings):
+        return "mlp", {"loss": loss, "metrics": CLASS_METRICS} | settings
 
     return {
-        "loss-label_smoothing": of_classes(label_smoothing=0.1),
-        "loss-class_weights": of_classes(class_weights=WEIGHTS),
-        "loss-ignore_index": of_classes(ignore_index=3),
-        "loss-all_options": of_classes(label_smoothing=0.2, class_weights=WEIGHTS, ignore_index=3),
-        "loss-all_options_grains": ("mlp", of_classes(label_smoothing=0.2, class_weights=WEIGHTS, ignore_index=3)[1] |
-                                    {"grains": 4}),
+        "loss-label_smoothing": of_classes({"cross_entropy": {"label_smoothing": 0.1}}),
+        "loss-class_weights": of_classes(WEIGHTED),
+        "loss-ignore_index": of_classes({"cross_entropy": {"ignore_index": 3}}),
+        "loss-all_options": of_classes(ALL_OPTIONS),
+        "loss-all_options_grains": of_classes(ALL_OPTIONS, grains=4),
         "loss-mse": ("regression", {"loss": "mse", "metrics": ["mae"]}),
         "loss-l1": ("regression", {"loss": "l1", "metrics": ["mae"]}),
         "loss-huber": ("regression", {"loss": {"huber": {"delta": 0.4}}, "metrics": ["mae"]}),
@@ -53,9 +55,9 @@ def optimizers():
         "sgd_dampening": {"sgd": {"lr": 0.1, "momentum": 0.9, "dampening": 0.3, "weight_decay": 0.05}},
         "sgd_nesterov": {"sgd": {"lr": 0.1, "momentum": 0.8, "nesterov": True, "weight_decay": 0.05}},
         "adam": {"adam": {"lr": 0.02}},
-        "adam_amsgrad": {"adam": {"lr": 0.02, "betas": [0.7, 0.9], "eps": 1e-4, "weight_decay": 0.05, "amsgrad": True}},
+        "adam_amsgrad": {"adam": MOVED_ADAM | {"weight_decay": 0.05}},
         "adamw": {"adamw": {"lr": 0.02}},
-        "adamw_amsgrad": {"adamw": {"lr": 0.02, "betas": [0.7, 0.9], "eps": 1e-4, "weight_decay": 0.2, "amsgrad": True}},
+        "adamw_amsgrad": {"adamw": MOVED_ADAM | {"weight_decay": 0.2}},
         "rmsprop": {"rmsprop": {"lr": 0.005, "eps": 1e-5, "weight_decay": 0.05}},
         "rmsprop_centered": {"rmsprop": {"lr": 0.005, "alpha": 0.9, "eps": 1e-3, "momentum": 0.7, "centered": True}},
         "adagrad": {"adagrad": {"lr": 0.05}},
@@ -110,7 +112,7 @@ def clips_and_groups():
 def batches():
     return {
         "accumulate-plain": ("mlp", {"batch": 4, "accumulate": 3}),
-        "accumulate-weights": ("mlp", {"batch": 4, "accumulate": 3, "loss": {"cross_entropy": {"class_weights": WEIGHTS}}}),
+        "accumulate-weights": ("mlp", {"batch": 4, "accumulate": 3, "loss": WEIGHTED}),
         "accumulate-dropout": ("dropout", {"batch": 6, "accumulate": 2, "grains": 2}),
         "accumulate-batch_norm": ("batch_norm2d", {"batch": 6, "accumulate": 2, "grains": 2}),
         "grains-2": ("mlp", {"grains": 2}),

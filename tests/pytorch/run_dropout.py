@@ -28,7 +28,8 @@ def philox(key, counter):
 
 
 class PhiloxDropout(nn.Module):
-    """Element e of row r: word e % 4 of philox(seed ^ FNV-1a("dropout"), {e / 4, r, node | micro_batch << 16, step})."""
+    """Element e of row r takes word e % 4 of philox(key, {e / 4, r, node | micro_batch << 16, step}), with the key
+    seed ^ FNV-1a("dropout"), and is kept where the word's upper 24 bits, as a number below 1, are at least p."""
 
     def __init__(self, p, node):
         super().__init__()

@@ -44,7 +44,9 @@ def make_data_sets():
     """{data set: {"x_train": array, ...}}."""
     made = {}
     for name, (x, y) in DATA_SETS.items():
-        made[name] = {"x_train": x(TRAIN_ROWS), "y_train": y(TRAIN_ROWS), "x_test": x(TEST_ROWS), "y_test": y(TEST_ROWS)}
+        made[name] = {}
+        for part, rows in (("train", TRAIN_ROWS), ("test", TEST_ROWS)):
+            made[name] |= {f"x_{part}": x(rows), f"y_{part}": y(rows)}
     return made
 
 
@@ -67,7 +69,8 @@ NETWORKS = {
     "regression": mlp("tanh", nn.Tanh(), 3, "regression"),
     "binary": mlp("tanh", nn.Tanh(), 3, "binary"),
     "dropout": ("vectors", [{"linear": 16}, "relu", {"dropout": 0.3}, {"linear": CLASSES}],
-                lambda: nn.Sequential(nn.Linear(12, 16), nn.ReLU(), PhiloxDropout(0.3, node=2), nn.Linear(16, CLASSES))),
+                lambda: nn.Sequential(nn.Linear(12, 16), nn.ReLU(), PhiloxDropout(0.3, node=2),
+                                      nn.Linear(16, CLASSES))),
     "dropout_conv": ("images",
                      [{"conv2d": {"out": 4, "kernel": 3, "stride": 2}}, "relu", {"dropout": 0.1}, "flatten",
                       {"dropout": 0.5}, {"linear": CLASSES}],
@@ -91,8 +94,8 @@ NETWORKS = {
     "conv2d": ("images",
                [{"conv2d": {"out": 6, "kernel": 3, "padding": "same", "groups": 2}}, "relu", {"max_pool2d": 2},
                 {"conv2d": {"out": 6, "kernel": 3, "padding": 1, "stride": [1, 2], "bias": False}}, "relu",
-                {"avg_pool2d": {"kernel": 2, "padding": 1, "count_include_pad": False}}, {"adaptive_avg_pool2d": [2, 1]},
-                "flatten", {"linear": CLASSES}],
+                {"avg_pool2d": {"kernel": 2, "padding": 1, "count_include_pad": False}},
+                {"adaptive_avg_pool2d": [2, 1]}, "flatten", {"linear": CLASSES}],
                lambda: nn.Sequential(nn.Conv2d(4, 6, 3, padding="same", groups=2), nn.ReLU(), nn.MaxPool2d(2),
                                      nn.Conv2d(6, 6, 3, (1, 2), 1, bias=False), nn.ReLU(),
                                      nn.AvgPool2d(2, padding=1, count_include_pad=False),
@@ -121,8 +124,8 @@ NETWORKS = {
     "batch_norm2d": ("images",
                      [{"conv2d": {"out": 4, "kernel": 3, "stride": 2, "bias": False}}, {"batch_norm2d": {}}, "relu",
                       "flatten", {"linear": CLASSES}],
-                     lambda: nn.Sequential(nn.Conv2d(4, 4, 3, 2, bias=False), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(),
-                                           nn.Linear(36, CLASSES))),
+                     lambda: nn.Sequential(nn.Conv2d(4, 4, 3, 2, bias=False), nn.BatchNorm2d(4), nn.ReLU(),
+                                           nn.Flatten(), nn.Linear(36, CLASSES))),
     "batch_norm3d": ("volumes",
                      [{"conv3d": {"out": 3, "kernel": 2, "bias": False}}, {"batch_norm3d": {}}, "relu", "flatten",
                       {"linear": CLASSES}],

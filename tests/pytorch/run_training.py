@@ -86,7 +86,8 @@ def macro_f1(predictions, labels):
 def make_optimizer(settings, net):
     """One parameter group per parameter, with what the first rule that matches it says."""
     kind, options = name_and_options(settings["optimizer"])
-    norms = {id(parameter) for module in net.modules() if isinstance(module, NORMS) for parameter in module.parameters()}
+    norms = {id(parameter) for module in net.modules() if isinstance(module, NORMS)
+             for parameter in module.parameters()}
     groups = []
     for name, parameter in net.named_parameters():
         group = {"params": [parameter], "lr": options["lr"]}

@@ -1,4 +1,4 @@
-"""The comparison of pytorch_trajectories.py sees small changes: each case is trained with one wrong setting, and must differ.
+"""The comparison of pytorch_trajectories.py sees small changes: cases trained with one wrong setting must differ.
 
 Usage: pytorch_sensitivity.py RANKS
 """

@@ -4,8 +4,8 @@ Usage: pytorch_trajectories.py RANKS [OPTION of tutti train...]
 
 One job trains the cases of tests/data/runs (made by tests/pytorch/make_run_trajectories.py), by instructions and by
 autograd islands. Each series (loss, gradient norm, learning rate, evaluation results) and each tensor after the last
-step is compared with PyTorch's float64 run; the distance, |a - b| / |b|, must not exceed ten times PyTorch's own rounding
-effect on it.
+step is compared with PyTorch's float64 run; the distance, |a - b| / |b|, must not exceed ten times PyTorch's own
+rounding effect on it.
 """
 import array
 import json
