@@ -37,7 +37,10 @@ class Communicator {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  /// Starts sending `bytes` to rank `to`. `tag` is in [0, 2^30); the last ones are taken (tags.h).
+  /// At least 32,767.
+  virtual int greatest_tag() const = 0;
+
+  /// Starts sending `bytes` to rank `to`. `tag` is in [0, greatest_tag()]; the first ones are taken (tags.h).
   virtual std::unique_ptr<Pending> send(std::span<const std::byte> bytes, int to, int tag) = 0;
 
   /// Starts receiving exactly `bytes.size()` bytes from rank `from`. A message of another size is an error.

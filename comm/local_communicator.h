@@ -22,6 +22,7 @@ class LocalCommunicator final : public Communicator {
 
   int rank() const override { return rank_; }
   int size() const override;
+  int greatest_tag() const override { return 32'767; }
   std::unique_ptr<Pending> send(std::span<const std::byte> bytes, int to, int tag) override;
   std::unique_ptr<Pending> receive(std::span<std::byte> bytes, int from, int tag) override;
   std::optional<Arrival> probe(int tag) override;

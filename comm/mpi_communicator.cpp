@@ -181,6 +181,15 @@ int MpiCommunicator::rank() const { return state_->rank; }
 
 int MpiCommunicator::size() const { return state_->size; }
 
+int MpiCommunicator::greatest_tag() const {
+  state_->thread.check("Communicator::greatest_tag");
+  void* value = nullptr;
+  int found = 0;
+  check_mpi(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &value, &found));
+  constexpr int kPromisedByTheStandard = 32'767;
+  return found != 0 ? *static_cast<int*>(value) : kPromisedByTheStandard;
+}
+
 std::unique_ptr<Pending> MpiCommunicator::send(std::span<const std::byte> bytes, int to, int tag) {
   state_->thread.check("Communicator::send");
   auto pending = std::make_unique<MpiSend>(state_->thread, state_->route(to, tag), bytes);

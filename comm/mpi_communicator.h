@@ -26,6 +26,7 @@ class MpiCommunicator final : public Communicator {
 
   int rank() const override;
   int size() const override;
+  int greatest_tag() const override;
   std::unique_ptr<Pending> send(std::span<const std::byte> bytes, int to, int tag) override;
   std::unique_ptr<Pending> receive(std::span<std::byte> bytes, int from, int tag) override;
   std::optional<Arrival> probe(int tag) override;

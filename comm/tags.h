@@ -4,10 +4,12 @@
 
 namespace tutti::comm {
 
-/// Users of a Communicator choose their tags in [0, kFirstReservedTag).
-inline constexpr int kFirstReservedTag = (1 << 30) - 16;
-inline constexpr int kCollectiveTag = kFirstReservedTag;
-inline constexpr int kWatchdogTag = kFirstReservedTag + 1;
+/// MPI promises tags up to 32,767 only, and some networks' libraries give little more: all tags are small numbers.
+inline constexpr int kCollectiveTag = 0;
+inline constexpr int kWatchdogTag = 1;
+
+/// Users of a Communicator choose their tags from here up to its greatest_tag().
+inline constexpr int kFirstFreeTag = 2;
 
 }  // namespace tutti::comm
 

@@ -63,6 +63,14 @@ Watchdog::Watchdog(Communicator& communicator, Settings settings)
 
 Watchdog::~Watchdog() = default;
 
+void Watchdog::set_deadline(std::chrono::milliseconds deadline) {
+  settings_.deadline = deadline;
+  period_ = std::min<nanoseconds>(deadline / 8, kLongestPeriod);
+  clock_ = AwakeClock(period_);
+  now_ = next_look_ = next_sample_ = own_progressed_ = nanoseconds(0);
+  for (const auto& peer : peers_) peer->heard_at = peer->progressed_at = peer->next_send = nanoseconds(0);
+}
+
 void Watchdog::poll() {
   now_ = clock_.look();
   if (now_ < next_look_ || all_left_) return;

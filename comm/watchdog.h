@@ -41,6 +41,9 @@ class Watchdog {
   Watchdog(Communicator& communicator, Settings settings);
   ~Watchdog();
 
+  /// Another deadline from now on. On all ranks alike, or a rank may find others silent that send heartbeats rarely.
+  void set_deadline(std::chrono::milliseconds deadline);
+
   /// Receives and sends the heartbeats that are due. The main loop calls it in every turn. Throws SilentRank.
   void poll();
 
@@ -72,8 +75,8 @@ class Watchdog {
   [[noreturn]] void accuse(int rank, const char* fault, const std::string& last_word, const char* advice) const;
 
   Communicator& communicator_;
-  const Settings settings_;
-  const std::chrono::nanoseconds period_;
+  Settings settings_;
+  std::chrono::nanoseconds period_;
   AwakeClock clock_;
   std::chrono::nanoseconds now_{0};
   std::chrono::nanoseconds next_look_{0};

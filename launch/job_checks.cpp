@@ -36,6 +36,7 @@ class ModelCheck {
   void run() {
     check_grains();
     check_evaluation();
+    check_schedule();
     if (spec_.data.train) check_steps();
     if (spec_.graph) check_rules();
     if (spec_.data.train && spec_.graph && target() != nullptr) {
@@ -64,6 +65,17 @@ class ModelCheck {
     } else if (spec_.grains > spec_.batch) {
       reader_.fault("grains", fmt::format("expected at most the batch, {}, found {}", spec_.batch, spec_.grains));
     }
+  }
+
+  /// torch.optim.lr_scheduler.OneCycleLR refuses the same.
+  void check_schedule() const {
+    using Kind = train::OptimizerSpec::Kind;
+    const train::OptimizerSpec& optimizer = spec_.optimizer;
+    if (spec_.schedule.kind != train::ScheduleSpec::Kind::kOneCycle || !spec_.schedule.cycle_momentum) return;
+    const bool adam = optimizer.kind == Kind::kAdam || optimizer.kind == Kind::kAdamW;
+    if (adam || optimizer.momentum > 0) return;
+    reader_.fault("schedule", "one_cycle: expected an optimizer with momentum to move, found none; give it `momentum`, or "
+                              "set `cycle_momentum: false`");
   }
 
   void check_steps() {

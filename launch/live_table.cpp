@@ -1,29 +1,18 @@
 #include "launch/live_table.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <utility>
+
+#include "launch/terminal.h"
 
 namespace tutti::launch {
 
 using Clock = std::chrono::steady_clock;
 
 namespace {
-
-struct TerminalSize {
-  int rows = 24;
-  int columns = 100;
-};
-
-TerminalSize terminal_size() {
-  winsize size = {};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return {};
-  return {size.ws_row, size.ws_col};
-}
 
 std::string number(const nlohmann::json& value, const char* format) {
   return value.is_number() ? fmt::format(fmt::runtime(format), value.get<double>()) : "-";
@@ -51,8 +40,8 @@ std::string duration_text(double seconds) {
 
 }  // namespace
 
-LiveTable::LiveTable(std::vector<std::string> names, Style style, std::chrono::duration<double> interval)
-    : names_(std::move(names)), style_(style), interval_(interval), started_(Clock::now()), drawn_(started_) {
+LiveTable::LiveTable(std::vector<std::string> names, std::chrono::duration<double> interval)
+    : names_(std::move(names)), interval_(interval), started_(Clock::now()), drawn_(started_) {
   for (const std::string& name : names_) rows_[name].last_time = started_;
 }
 
@@ -118,12 +107,13 @@ void LiveTable::refresh() {
 
 void LiveTable::draw() {
   drawn_ = Clock::now();
-  if (style_ == Style::kLines) {
+  const auto terminal = watched_terminal();
+  if (!terminal) {
     fmt::print("{}\n", summary_line());
     std::fflush(stdout);
     return;
   }
-  const TerminalSize size = terminal_size();
+  const TerminalSize size = *terminal;
   std::string all = text(size.columns);
   std::string shown;
   int lines = 0;

@@ -14,10 +14,8 @@ namespace tutti::launch {
 /// Collects the models' reports (as launch/model_report.h makes them) and shows them.
 class LiveTable {
  public:
-  enum class Style { kTerminal, kLines };
-
   /// `names` in the order of the job.
-  LiveTable(std::vector<std::string> names, Style style, std::chrono::duration<double> interval);
+  LiveTable(std::vector<std::string> names, std::chrono::duration<double> interval);
 
   /// Takes the newest reports of some models.
   void update(const nlohmann::json& reports);
@@ -44,7 +42,6 @@ class LiveTable {
   void draw();
 
   std::vector<std::string> names_;
-  Style style_;
   std::chrono::duration<double> interval_;
   std::map<std::string, Row> rows_;
   std::chrono::steady_clock::time_point started_, drawn_;

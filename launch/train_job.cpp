@@ -9,6 +9,7 @@
 #include <set>
 
 #include "comm/agreement.h"
+#include "comm/tags.h"
 #include "launch/command.h"
 #include "launch/cpu_level.h"
 #include "launch/memory_limit.h"
@@ -26,8 +27,8 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr int kReportTag = 1;
-constexpr int kFirstModelTag = 16;
+constexpr int kReportTag = comm::kFirstFreeTag;
+constexpr int kFirstModelTag = comm::kFirstFreeTag + 8;
 
 std::string short_hash(const std::string& text) {
   return fmt::format("{:016x}", data::RandomKey::of(0, text).value);
@@ -43,24 +44,11 @@ double idle_share(const partition::Plan& plan) {
   return plan.ranks.empty() ? 0 : sum / static_cast<double>(plan.ranks.size());
 }
 
-/// The distinct texts with the ranks they come from; "" where all are empty.
-std::string merged_faults(const std::vector<std::string>& texts, const comm::Roster& roster) {
-  std::map<std::string, std::vector<int>> ranks;
-  for (size_t rank = 0; rank < texts.size(); ++rank) {
-    if (!texts[rank].empty()) ranks[texts[rank]].push_back(static_cast<int>(rank));
-  }
-  std::string merged;
-  for (const auto& [text, from] : ranks) {
-    if (!merged.empty()) merged += '\n';
-    merged += from.size() == texts.size() ? text : roster.describe(from) + ": " + text;
-  }
-  return merged;
-}
-
 }  // namespace
 
-TrainJob::TrainJob(const comm::MpiSession& session, comm::MpiCommunicator& world, TrainOptions options)
-    : session_(session), world_(world), options_(std::move(options)), started_(Clock::now()) {}
+TrainJob::TrainJob(const comm::MpiSession& session, comm::MpiCommunicator& world, RankWatch& watch,
+                   TrainOptions options)
+    : session_(session), world_(world), watch_(watch), options_(std::move(options)), started_(Clock::now()) {}
 
 TrainJob::~TrainJob() = default;
 
@@ -77,11 +65,10 @@ int TrainJob::run() {
 }
 
 void TrainJob::agree_on_machine() {
-  roster_ = comm::collect_roster(world_, comm::this_process(), deadline("meeting at the start"));
   const CpuShare share = own_cpu_share();
   const std::string own = nlohmann::json({static_cast<int>(cpu_level()), to_text(share)}).dump();
   CpuLevel least = CpuLevel::kAvx512;
-  for (const std::string& text : comm::all_gather(world_, own, deadline("comparing the machines"))) {
+  for (const std::string& text : comm::all_gather(world_, own, watch_.deadline("comparing the machines"))) {
     const auto json = nlohmann::json::parse(text);
     least = std::min(least, static_cast<CpuLevel>(json[0].get<int>()));
     shares_.push_back(cpu_share_from(json[1].get<std::string>()));
@@ -91,8 +78,9 @@ void TrainJob::agree_on_machine() {
 }
 
 void TrainJob::read_job() {
-  together("reading the job file", [&] { job_ = load_job(options_.job_file, options_.job); });
+  watch_.together("reading the job file", [&] { job_ = load_job(options_.job_file, options_.job); });
   if (options_.trace) job_.run.trace = *options_.trace;
+  watch_.set_deadline(std::chrono::milliseconds(static_cast<int64_t>(job_.run.deadline_seconds * 1000)));
   lanes_choice_ = choose_lanes(shares_, world_.rank(), job_.run.lanes);
   if (is_root()) {
     for (const std::string& warning : lanes_choice_.warnings) spdlog::warn("{}", warning);
@@ -103,37 +91,46 @@ void TrainJob::agree_on_job() {
   std::vector<std::string> shapes, fingerprints;
   for (const train::ModelSpec& model : job_.models) {
     shapes.push_back(model.name + "=" + short_hash(model.graph->signature()));
-    fingerprints.push_back(fmt::format("{}={:016x}", model.data.name, model.data.train->fingerprint()));
+    for (const auto& set : {model.data.train, model.data.validation, model.data.test}) {
+      if (set) fingerprints.push_back(fmt::format("{}={:016x}", model.data.name, set->fingerprint()));
+    }
   }
   const std::vector<comm::LabelledValue> values = {
       {"program version", program_version()},
-      {"hash of the job", fmt::format("{:016x}", job_.hash)},
       {"number of models", std::to_string(job_.models.size())},
       {"models and their shapes", short_hash(fmt::format("{}", fmt::join(shapes, ",")))},
-      {"contents of the data sets", short_hash(fmt::format("{}", fmt::join(fingerprints, ",")))}};
+      {"contents of the data sets", short_hash(fmt::format("{}", fmt::join(fingerprints, ",")))},
+      {"hash of the job", fmt::format("{:016x}", job_.hash)}};
   try {
-    comm::agree(world_, values, deadline("comparing the job"));
+    comm::agree(world_, values, watch_.deadline("comparing the job"));
   } catch (const comm::Disagreement& difference) {
     throw UsageError(difference.what());
   }
 }
 
 void TrainJob::open_output() {
-  together("opening the output folder", [&] {
-    if (is_root()) output_.emplace(job_);
+  watch_.together("opening the output folder", [&] {
+    if (!is_root()) return;
+    output_.emplace(job_);
+    if (!job_.run.trace.empty()) replace_file(job_.run.trace, "[]\n");
+  });
+  watch_.also([this] {
+    if (output_) output_->heartbeat();
+    if (reports_) reports_->poll();
   });
   trace_.emplace(world_.rank(), !job_.run.trace.empty());
 }
 
 void TrainJob::choose_checkpoints() {
   nlohmann::json steps = nlohmann::json::object();
-  if (is_root() && job_.run.resume) {
+  watch_.together("choosing the checkpoints", [&] {
+    if (!is_root() || !job_.run.resume) return;
     for (const train::ModelSpec& model : job_.models) {
       const auto step = train::CheckpointStore(output_->models() / model.name).newest_good();
       if (step) steps[model.name] = *step;
     }
-  }
-  const std::string chosen = comm::broadcast(world_, steps.dump(), deadline("choosing the checkpoints"));
+  });
+  const std::string chosen = comm::broadcast(world_, steps.dump(), watch_.deadline("choosing the checkpoints"));
   resume_steps_ = nlohmann::json::parse(chosen).get<std::map<std::string, int64_t>>();
 }
 
@@ -141,11 +138,11 @@ void TrainJob::place() {
   memory_bytes_ = job_.run.memory_bytes > 0 ? job_.run.memory_bytes : automatic_memory_bytes(session_.local_size());
   const std::string own = nlohmann::json({lanes_choice_.lane_count, memory_bytes_}).dump();
   partition::Cluster cluster;
-  for (const std::string& text : comm::all_gather(world_, own, deadline("comparing the ranks' capacities"))) {
+  for (const std::string& text : comm::all_gather(world_, own, watch_.deadline("comparing the ranks' capacities"))) {
     const auto json = nlohmann::json::parse(text);
     cluster.ranks.push_back({1.0, json[0].get<int64_t>(), json[1].get<int64_t>()});
   }
-  together("placing the models", [&] {
+  watch_.together("placing the models", [&] {
     std::vector<partition::ModelCost> costs;
     for (const train::ModelSpec& model : job_.models) costs.push_back(partition::predict_cost(model, *programs_.of(model)));
     plan_ = partition::place(costs, cluster);
@@ -154,6 +151,11 @@ void TrainJob::place() {
 }
 
 void TrainJob::build() {
+  const int64_t last_tag = kFirstModelTag + 2 * static_cast<int64_t>(job_.models.size());
+  if (last_tag > world_.greatest_tag()) {
+    throw UsageError(fmt::format("models: expected at most {} in one job with this MPI library, found {}; split the job",
+                                 (world_.greatest_tag() - kFirstModelTag) / 2, job_.models.size()));
+  }
   for (size_t i = 0; i < job_.models.size(); ++i) {
     const comm::Team& team = plan_.models[i].team;
     if (team.position_of(world_.rank()) < 0) continue;
@@ -165,7 +167,7 @@ void TrainJob::build() {
   const auto notify = [this] {
     if (lanes_) lanes_->notify();
   };
-  together("building the models", [&] {
+  watch_.together("building the models", [&] {
     network_.emplace(members_, programs_, train::UnifiedNetworkOptions{world_.rank(), &world_, &queue_, job_.run.out / "models",
                                                             lanes_choice_.lane_count, reduction(), &stop_, notify, &*trace_});
     check_memory();
@@ -193,21 +195,25 @@ void TrainJob::check_memory() const {
 }
 
 void TrainJob::train() {
-  trained_from_ = reported_ = Clock::now();
-  watchdog_.emplace(world_, comm::Watchdog::Settings{deadline("").limit, roster_, [this] { return lane_progress(); }});
+  trained_from_ = Clock::now();
+  watch_.watch_lanes([this] { return lane_progress(); });
   if (is_root()) {
     std::vector<std::string> names;
     for (const train::ModelSpec& model : job_.models) names.push_back(model.name);
-    const auto style = isatty(STDOUT_FILENO) ? LiveTable::Style::kTerminal : LiveTable::Style::kLines;
-    table_.emplace(std::move(names), style, std::chrono::duration<double>(job_.run.progress_seconds));
+    table_.emplace(std::move(names), std::chrono::duration<double>(job_.run.progress_seconds));
   }
+  reports_.emplace(world_, kReportTag, std::chrono::duration<double>(job_.run.progress_seconds),
+                   [this] { return own_reports(); },
+                   [this](const nlohmann::json& reports) {
+                     table_->update(reports);
+                     table_->refresh();
+                   });
   lanes_->start(runs_);
   while (!lanes_->done()) {
-    if (!poll()) queue_.sleep();
-  }
-  watchdog_->leave();
-  while (!watchdog_->all_left()) {
-    if (!poll()) queue_.sleep();
+    const bool moved = queue_.progress_all();
+    watch_.poll();
+    if (watch_.stop_requested()) stop_ = true;
+    if (!moved) queue_.sleep();
   }
 }
 
@@ -240,40 +246,6 @@ train::Reduction TrainJob::reduction() const {
   return job_.run.reduction == RunSpec::Reduction::kFast ? train::Reduction::kFast : train::Reduction::kExact;
 }
 
-bool TrainJob::poll() {
-  const bool moved = queue_.progress_all();
-  if (signals_.received() != 0) watchdog_->request_stop();
-  watchdog_->poll();
-  if (watchdog_->stop_requested()) stop_ = true;
-  if (output_) output_->heartbeat();
-  exchange_reports();
-  return moved;
-}
-
-void TrainJob::exchange_reports() {
-  const auto now = Clock::now();
-  if (report_send_ && report_send_->test()) report_send_.reset();
-  const bool due = seconds_between(reported_, now) >= job_.run.progress_seconds;
-  if (due && !report_send_) {
-    reported_ = now;
-    report_text_ = own_reports().dump();
-    if (table_) {
-      table_->update(nlohmann::json::parse(report_text_));
-    } else {
-      report_send_ = world_.send(std::as_bytes(std::span(report_text_)), 0, kReportTag);
-    }
-  }
-  if (!table_) return;
-  while (const auto arrival = world_.probe(kReportTag)) {
-    std::string text(static_cast<size_t>(arrival->size_bytes), '\0');
-    const auto receive = world_.receive(std::as_writable_bytes(std::span(text)), arrival->source, kReportTag);
-    while (!receive->test()) {
-    }
-    table_->update(nlohmann::json::parse(text));
-  }
-  table_->refresh();
-}
-
 nlohmann::json TrainJob::own_reports() const {
   nlohmann::json reports = nlohmann::json::array();
   for (const auto& run : network_->runs()) {
@@ -293,7 +265,7 @@ nlohmann::json TrainJob::own_figures() const {
   const double available = training * static_cast<double>(lanes_->lanes().size());
   const int64_t tracked = network_->memory().fused_bytes + region_bytes + queue_.peak_buffer_bytes();
   return {{"rank", world_.rank()},
-          {"host", roster_.processes().at(static_cast<size_t>(world_.rank())).host},
+          {"host", watch_.roster().processes().at(static_cast<size_t>(world_.rank())).host},
           {"process", getpid()},
           {"lanes", lanes_->lanes().size()},
           {"seconds", {{"start_up", seconds_between(started_, trained_from_)},
@@ -313,53 +285,51 @@ int TrainJob::conclude() {
   sampler_->sample();
   const nlohmann::json own = {{"reports", own_reports()}, {"figures", own_figures()}};
   nlohmann::json reports = nlohmann::json::array(), ranks = nlohmann::json::array();
-  for (const std::string& text : comm::gather(world_, own.dump(), deadline("collecting the results"))) {
+  for (const std::string& text : comm::gather(world_, own.dump(), watch_.deadline("collecting the results"))) {
     const auto json = nlohmann::json::parse(text);
     for (const auto& report : json.at("reports")) reports.push_back(report);
     ranks.push_back(json.at("figures"));
   }
-  write_trace();
   int code = kDone;
   if (is_root()) {
     table_->update(reports);
     table_->finish();
     code = exit_code_of(reports);
-    write_summary(reports, ranks);
+    if (!write_summary(reports, ranks) && code == kDone) code = kInternal;
     std::vector<ModelResult> results = results_of(reports);
     sort_best_first(results, deciding_metric(results, ""));
     fmt::print("\n{}", model_table(results));
   }
-  return std::stoi(comm::broadcast(world_, std::to_string(code), deadline("ending together")));
+  write_trace();
+  code = std::stoi(comm::broadcast(world_, std::to_string(code), watch_.deadline("ending together")));
+  while (!reports_->finish_sending()) watch_.poll();
+  return code;
 }
 
-void TrainJob::write_summary(const nlohmann::json& reports, const nlohmann::json& ranks) {
+bool TrainJob::write_summary(const nlohmann::json& reports, const nlohmann::json& ranks) {
   const nlohmann::json summary = run_summary({job_, plan_, reports, ranks, seconds_between(started_, Clock::now())});
-  replace_file(output_->path() / "summary.json", summary.dump(1) + "\n");
+  try {
+    replace_file(output_->path() / "summary.json", summary.dump(1) + "\n");
+    return true;
+  } catch (const std::exception& error) {
+    spdlog::error("the summary could not be written: {}; the models' own folders are as complete as the table below says",
+                  error.what());
+    return false;
+  }
 }
 
 void TrainJob::write_trace() {
   if (!trace_->enabled()) return;
   std::string all;
-  for (const std::string& events : comm::gather(world_, trace_->events(), deadline("collecting the trace"))) {
+  for (const std::string& events : comm::gather(world_, trace_->events(), watch_.deadline("collecting the trace"))) {
     if (!events.empty()) all += (all.empty() ? "" : ",\n") + events;
   }
-  if (is_root()) replace_file(job_.run.trace, "[\n" + all + "\n]\n");
-}
-
-comm::Deadline TrainJob::deadline(const std::string& operation) {
-  return {std::chrono::milliseconds(static_cast<int64_t>(job_.run.deadline_seconds * 1000)), operation, &roster_, {}};
-}
-
-void TrainJob::together(const std::string& doing, const std::function<void()>& action) {
-  std::string fault;
+  if (!is_root()) return;
   try {
-    action();
+    replace_file(job_.run.trace, "[\n" + all + "\n]\n");
   } catch (const std::exception& error) {
-    fault = error.what();
-    if (fault.empty()) fault = "unknown fault while " + doing;
+    spdlog::error("the trace could not be written: {}", error.what());
   }
-  const std::string merged = merged_faults(comm::all_gather(world_, fault, deadline(doing)), roster_);
-  if (!merged.empty()) throw UsageError(merged);
 }
 
 }  // namespace tutti::launch

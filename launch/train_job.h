@@ -16,13 +16,13 @@
 #include "comm/exchange_queue.h"
 #include "comm/mpi_communicator.h"
 #include "comm/mpi_session.h"
-#include "comm/watchdog.h"
 #include "launch/job.h"
 #include "launch/lane_count.h"
 #include "launch/live_table.h"
 #include "launch/memory_sampler.h"
 #include "launch/output_folder.h"
-#include "launch/stop_signals.h"
+#include "launch/rank_watch.h"
+#include "launch/report_exchange.h"
 #include "partition/placement.h"
 #include "src/train/lanes.h"
 #include "src/train/trace.h"
@@ -42,7 +42,7 @@ struct TrainOptions {
 /// lanes train.
 class TrainJob {
  public:
-  TrainJob(const comm::MpiSession& session, comm::MpiCommunicator& world, TrainOptions options);
+  TrainJob(const comm::MpiSession& session, comm::MpiCommunicator& world, RankWatch& watch, TrainOptions options);
   ~TrainJob();
 
   /// Collective. Returns the exit code, the same on all ranks. Throws UsageError on all ranks alike; anything else means
@@ -61,24 +61,19 @@ class TrainJob {
   void train();
   int conclude();
 
-  void together(const std::string& doing, const std::function<void()>& action);
-  comm::Deadline deadline(const std::string& operation);
-  bool poll();
-  void exchange_reports();
   nlohmann::json own_reports() const;
   nlohmann::json own_figures() const;
   comm::LaneProgress lane_progress() const;
   void print_headline() const;
-  void write_summary(const nlohmann::json& reports, const nlohmann::json& ranks);
+  bool write_summary(const nlohmann::json& reports, const nlohmann::json& ranks);
   void write_trace();
   train::Reduction reduction() const;
   bool is_root() const { return world_.rank() == 0; }
 
   const comm::MpiSession& session_;
   comm::MpiCommunicator& world_;
+  RankWatch& watch_;
   TrainOptions options_;
-  comm::Roster roster_;
-  StopSignals signals_;
   Job job_;
   std::vector<CpuShare> shares_;  // by rank
   LaneChoice lanes_choice_;
@@ -86,7 +81,6 @@ class TrainJob {
   std::map<std::string, int64_t> resume_steps_;
   partition::Plan plan_;
   comm::ExchangeQueue queue_;
-  std::optional<comm::Watchdog> watchdog_;
   std::atomic<bool> stop_ = false;
   std::optional<train::Trace> trace_;
   std::vector<train::Member> members_;
@@ -95,10 +89,9 @@ class TrainJob {
   std::vector<train::ModelRun*> runs_;
   std::optional<MemorySampler> sampler_;
   std::optional<train::Lanes> lanes_;  // ends its threads before what they use is destroyed
-  std::unique_ptr<comm::Pending> report_send_;
-  std::string report_text_;
   std::optional<LiveTable> table_;           // rank 0
-  std::chrono::steady_clock::time_point started_, trained_from_, reported_;
+  std::optional<ReportExchange> reports_;
+  std::chrono::steady_clock::time_point started_, trained_from_;
   int64_t memory_bytes_ = 0;  // this rank's limit
   int64_t warm_bytes_ = 0;
 };

@@ -28,7 +28,7 @@ class CheckpointStoreTest : public testing::Test {
     made.step = step;
     made.weights = {{"0.weight", at::arange(step, step + 6, at::kFloat).view({2, 3})}};
     made.state = {{"exp_avg/0.weight", at::arange(step, step + 6, at::kFloat).view({2, 3})}};
-    made.description = {{"progress", {{"step", step}}}};
+    made.description = {{"progress", {{"step", step}}}, {"metrics_bytes", 0}, {"timing_bytes", 0}};
     return made;
   }
 

@@ -112,7 +112,10 @@ void CheckpointStore::write(const Checkpoint& checkpoint, int64_t keep) const {
   });
   const auto all = steps();
   for (size_t i = static_cast<size_t>(std::max<int64_t>(keep, 1)); i < all.size(); ++i) {
-    if (all[i] < checkpoint.step) fs::remove_all(step_folder(all[i]));
+    if (all[i] >= checkpoint.step) continue;
+    std::error_code error;
+    fs::remove_all(step_folder(all[i]), error);
+    if (error) spdlog::warn("{} could not be removed: {}", step_folder(all[i]).string(), error.message());
   }
 }
 
@@ -130,7 +133,11 @@ nlohmann::json CheckpointStore::description(int64_t step) const {
   const fs::path file = step_folder(step) / kManifest;
   std::ifstream stream(file);
   nlohmann::json manifest = nlohmann::json::parse(stream, nullptr, /*allow_exceptions=*/false);
-  if (!manifest.is_object() || !manifest.contains("files")) {
+  const auto holds = [&](const char* key, bool (nlohmann::json::*is)() const noexcept) {
+    return manifest.is_object() && manifest.contains(key) && (manifest[key].*is)();
+  };
+  if (!holds("files", &nlohmann::json::is_object) || !holds("progress", &nlohmann::json::is_object) ||
+      !holds("metrics_bytes", &nlohmann::json::is_number) || !holds("timing_bytes", &nlohmann::json::is_number)) {
     throw CheckpointError("checkpoint: expected a manifest in " + file.string() + ", found none that is complete");
   }
   for (const char* name : {kWeights, kState}) {

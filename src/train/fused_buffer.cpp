@@ -1,9 +1,10 @@
 #include "src/train/fused_buffer.h"
 
 #include <ATen/ops/from_blob.h>
+#include <fmt/format.h>
 #include <sys/mman.h>
 
-#include <new>
+#include <stdexcept>
 #include <utility>
 
 #include "src/program/region_poison.h"
@@ -15,7 +16,10 @@ FusedBuffer::FusedBuffer(std::string purpose, int64_t size_bytes)
   if (size_bytes == 0) return;
   void* memory =
       mmap(nullptr, static_cast<size_t>(size_bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) throw std::bad_alloc();
+  if (memory == MAP_FAILED) {
+    throw std::runtime_error(fmt::format("fused buffer of {}: the system gave no {} bytes; use more ranks or fewer models",
+                                         purpose_, size_bytes));
+  }
   data_ = static_cast<std::byte*>(memory);
   program::poison(data_, static_cast<size_t>(size_bytes));
 }

@@ -25,7 +25,7 @@ inline int64_t range_bytes(int64_t bytes) { return aligned_bytes(bytes) + kSegme
 /// the other; under the address sanitizer whatever was not handed out is poisoned.
 class FusedBuffer {
  public:
-  /// Throws std::bad_alloc naming nothing; `purpose` ("parameters") is for reports.
+  /// `purpose` ("parameters") is for reports. Throws std::runtime_error, with the bytes, when there is no memory.
   FusedBuffer(std::string purpose, int64_t size_bytes);
   ~FusedBuffer();
   FusedBuffer(FusedBuffer&& other) noexcept;

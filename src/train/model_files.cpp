@@ -7,9 +7,9 @@
 #include <torch/version.h>
 
 #include <chrono>
+#include <mutex>
 #include <stdexcept>
 #include <thread>
-#include <mutex>
 #include <utility>
 
 #include "data/philox.h"
@@ -76,17 +76,17 @@ int64_t kept_bytes(const Checkpoint* checkpoint, const char* log) {
 }
 
 /// What bits depend on beside the model's settings.
-nlohmann::json own_environment() {
-  return {{"libtorch", TORCH_VERSION}, {"cpu_level", at::get_cpu_capability()}};
-}
+nlohmann::json own_environment() { return {{"libtorch", TORCH_VERSION}, {"cpu_level", at::get_cpu_capability()}}; }
 
 void warn_of_other_environment(const nlohmann::json& description) {
   static std::once_flag said;
   const nlohmann::json written = description.value("environment", nlohmann::json());
   if (written == own_environment()) return;
   std::call_once(said, [&] {
-    spdlog::warn("the checkpoints were written with {}, this run has {}: results will agree within rounding, not bit for "
-                 "bit", written.dump(), own_environment().dump());
+    spdlog::warn(
+        "the checkpoints were written with {}, this run has {}: results will agree within rounding, not bit for "
+        "bit",
+        written.dump(), own_environment().dump());
   });
 }
 
@@ -115,9 +115,10 @@ Checkpoint make_checkpoint(const ModelSpec& spec, const graph::Graph& graph, con
 
 Progress restore(const Checkpoint& checkpoint, const ModelSpec& spec, const graph::Graph& graph, ModelMemory& memory) {
   if (checkpoint.description.at("spec_hash") != spec_hash(spec)) {
-    throw CheckpointError(fmt::format("checkpoint of step {}: expected the settings of hash {}, found {}; it belongs to a "
-                                      "model with other settings", checkpoint.step, spec_hash(spec),
-                                      checkpoint.description.at("spec_hash").dump()));
+    throw CheckpointError(
+        fmt::format("checkpoint of step {}: expected the settings of hash {}, found {}; it belongs to a "
+                    "model with other settings",
+                    checkpoint.step, spec_hash(spec), checkpoint.description.at("spec_hash").dump()));
   }
   warn_of_other_environment(checkpoint.description);
   for (size_t p = 0; p < graph.parameters.size(); ++p) {
@@ -163,8 +164,10 @@ bool ModelFiles::write_checkpoint(const Checkpoint& checkpoint) {
     return true;
   } catch (const std::exception& error) {
     if (!std::exchange(warned_, true)) {
-      spdlog::warn("model {}: the checkpoint of step {} could not be written ({}); training goes on, the previous one "
-                   "stays, and the next one is tried as usual", spec_.name, checkpoint.step, error.what());
+      spdlog::warn(
+          "model {}: the checkpoint of step {} could not be written ({}); training goes on, the previous one "
+          "stays, and the next one is tried as usual",
+          spec_.name, checkpoint.step, error.what());
     }
     return false;
   }
@@ -178,9 +181,10 @@ void ModelFiles::write_last(const Checkpoint& checkpoint) {
       return store_.write_weights("final", checkpoint.weights);
     } catch (const std::exception& error) {
       if (attempt == kTries) {
-        throw std::runtime_error(fmt::format("the results of step {} could not be written: {}; the last good checkpoint "
-                                             "stays: make room and go on with --resume",
-                                             checkpoint.step, error.what()));
+        throw std::runtime_error(
+            fmt::format("the results of step {} could not be written: {}; the last good checkpoint "
+                        "stays: make room and go on with --resume",
+                        checkpoint.step, error.what()));
       }
       std::this_thread::sleep_for(std::chrono::seconds(1));
     }

@@ -4,7 +4,6 @@
 #include <spdlog/spdlog.h>
 
 #include <cmath>
-#include <thread>
 #include <utility>
 
 #include "src/graph/initialise.h"
@@ -64,13 +63,13 @@ ModelRun::ModelRun(ModelRunSetup setup, ModelMemory memory)
       slot_count_(slots_for(run_, setup_.lane_count)),
       trainer_(*setup_.spec, setup_.program, memory_, source_, slot_count_),
       evaluation_(*setup_.spec, setup_.program, memory_, slot_count_),
-      updater_(*setup_.spec, setup_.program->graph(), memory_),
+      updater_(*setup_.spec, *setup_.graph, memory_),
       gradient_sum_(run_.begin, run_.end,
                     first_of(memory_.gradients, GrainSum::buffer_count(run_.begin, run_.end, setup_.lane_count))),
       evaluation_sum_(run_.begin, run_.end, {}),
       last_checkpoint_(Clock::now()) {
   const ModelSpec& spec = *setup_.spec;
-  const graph::Graph& graph = setup_.program->graph();
+  const graph::Graph& graph = *setup_.graph;
   for (int slot = static_cast<int>(slot_count_); slot-- > 0;) free_slots_.push_back(slot);
   if (setup_.resumed != nullptr) {
     progress_ = restore(*setup_.resumed, spec, graph, memory_);
@@ -233,6 +232,10 @@ void ModelRun::update() {
   const double denominator = outcome_.scalars[GrainScalars::kDenominator];
   const double loss = outcome_.scalars[GrainScalars::kLoss] / denominator;
   const double norm = updater_.gradient_norm(gradient, denominator);
+  if (denominator == 0) {
+    return end(ModelState::kFailed, fmt::format("no label counts in step {}: the whole batch has the loss's ignore_index",
+                                                progress_.step + 1));
+  }
   if (!std::isfinite(loss) || !std::isfinite(norm)) {
     const char* what = std::isfinite(loss) ? "gradient" : "loss";
     return end(ModelState::kFailed, fmt::format("non-finite {} at step {}", what, progress_.step + 1));
@@ -300,7 +303,7 @@ void ModelRun::conclude() {
 
 void ModelRun::write_best() {
   try {
-    files_->write_weights("best", make_checkpoint(spec(), setup_.program->graph(), memory_, progress_).weights);
+    files_->write_weights("best", make_checkpoint(spec(), *setup_.graph, memory_, progress_).weights);
   } catch (const std::exception& error) {
     spdlog::warn("model {}: the best weights, of step {}, could not be written ({}); training goes on", spec().name,
                  progress_.step, error.what());
@@ -317,32 +320,23 @@ void ModelRun::write() {
   bool written = true;
   if (files_) {
     const auto began = Clock::now();
-    Checkpoint checkpoint = make_checkpoint(spec(), setup_.program->graph(), memory_, progress_);
-    const std::vector<NamedTensor> weights = checkpoint.weights;
-    written = files_->write_checkpoint(std::move(checkpoint));
+    const Checkpoint checkpoint = make_checkpoint(spec(), *setup_.graph, memory_, progress_);
+    try {
+      if (done) {
+        files_->write_last(checkpoint);
+      } else {
+        written = files_->write_checkpoint(checkpoint);
+      }
+    } catch (const std::exception& error) {
+      return end(ModelState::kFailed, error.what());
+    }
     last_checkpoint_ = Clock::now();
-    if (done) write_final(weights);
     setup_.trace->record("checkpoint", spec().name, Trace::kExchange + 1, began, Clock::now(), progress_.step,
                          progress_.step);
   }
   if (done) return end(ModelState::kFinished);
   if (stopping_) return end(ModelState::kCheckpointed, written ? "" : "the last checkpoint could not be written");
   begin_step();
-}
-
-void ModelRun::write_final(const std::vector<NamedTensor>& weights) {
-  constexpr int kTries = 3;
-  for (int attempt = 1;; ++attempt) {
-    try {
-      return files_->write_weights("final", weights);
-    } catch (const std::exception& error) {
-      if (attempt == kTries) {
-        throw std::runtime_error(fmt::format("the final weights could not be written: {}; make room and start again "
-                                             "with --resume", error.what()));
-      }
-      std::this_thread::sleep_for(std::chrono::seconds(1));
-    }
-  }
 }
 
 void ModelRun::begin(Stage stage) {
@@ -362,8 +356,11 @@ void ModelRun::begin_step() {
 }
 
 void ModelRun::end(ModelState state, std::string reason) {
-  if (state == ModelState::kFailed) spdlog::error("model {} failed: {}", spec().name, reason);
+  // A reason may hold a file name in any encoding; JSON takes UTF-8 only.
+  reason = nlohmann::json::parse(nlohmann::json(reason).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace))
+               .get<std::string>();
   if (state == ModelState::kFailed && files_) {
+    spdlog::error("model {} failed: {}", spec().name, reason);
     files_->log({{"event", "failed"}, {"step", progress_.step}, {"reason", reason}});
   }
   {

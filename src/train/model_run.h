@@ -45,6 +45,8 @@ struct ModelReport {
 struct ModelRunSetup {
   const ModelSpec* spec = nullptr;
   std::shared_ptr<const program::Program> program;
+  /// The model's own graph: equal to the program's but for names and first values, which models of a group may differ in.
+  std::shared_ptr<const graph::Graph> graph;
   TeamLine line;
   int rank = 0;
   int64_t lane_count = 1;
@@ -107,7 +109,6 @@ class ModelRun {
   void conclude();
   void settle_step();
   void write();
-  void write_final(const std::vector<NamedTensor>& weights);
   void write_best();
   void begin(Stage stage);
   void begin_step();

@@ -86,7 +86,6 @@ struct ModelSpec {
   std::optional<EarlyStopping> early_stopping;
   CheckpointSpec checkpoint;
   int64_t ranks = 0;           ///< how many ranks share the model; 0 = the planner's choice
-  bool evaluate_on_test_each_epoch = true;
 };
 
 }  // namespace tutti::train

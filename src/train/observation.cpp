@@ -1,5 +1,7 @@
 #include "src/train/observation.h"
 
+#include <cmath>
+
 #include "src/program/metric.h"
 #include "src/train/evaluation.h"
 
@@ -8,6 +10,7 @@ namespace tutti::train {
 namespace {
 
 bool is_better(const std::string& metric, double value, const std::optional<double>& best, double min_delta) {
+  if (!std::isfinite(value)) return false;
   if (!best) return true;
   const bool greater = metric != "loss" && program::greater_is_better(program::metric_named(metric));
   return greater ? value > *best + min_delta : value < *best - min_delta;

@@ -130,8 +130,7 @@ void post_sum(const TeamLine& line, std::vector<at::Tensor> flats, std::vector<s
 }
 
 void post_share(const TeamLine& line, at::Tensor blocks, std::string description, std::function<void()> done) {
-  line.queue->post(
-      std::make_unique<ShareOperation>(line, std::move(blocks), std::move(description), std::move(done)));
+  line.queue->post(std::make_unique<ShareOperation>(line, std::move(blocks), std::move(description), std::move(done)));
 }
 
 }  // namespace tutti::train

@@ -30,6 +30,20 @@ std::shared_ptr<const program::Program> Programs::of(const ModelSpec& spec) {
   return program;
 }
 
+namespace {
+
+/// Rows at fault must end this model alone, and not before it has met them: then the prediction stands in for the trial.
+int64_t region_need(const ModelSpec& spec, const std::shared_ptr<const program::Program>& program) {
+  try {
+    return run_trial(spec, program).region_bytes;
+  } catch (const data::DataError&) {
+    const int64_t rows = std::max((spec.batch + spec.grains - 1) / spec.grains, spec.evaluation_batch);
+    return 2 * program->transient_bytes(rows, /*training=*/true);
+  }
+}
+
+}  // namespace
+
 UnifiedNetwork::UnifiedNetwork(const std::vector<Member>& members, Programs& programs,
                                const UnifiedNetworkOptions& options)
     : options_(options), programs_(programs) {
@@ -44,7 +58,7 @@ UnifiedNetwork::UnifiedNetwork(const std::vector<Member>& members, Programs& pro
   std::vector<const graph::Graph*> graphs;
   for (const Prepared& prepared : prepared_) {
     layouts.push_back(prepared.layout);
-    graphs.push_back(&prepared.program->graph());
+    graphs.push_back(prepared.graph.get());
   }
   fused_ = std::make_unique<FusedBuffers>(layouts, graphs);
   memory_.fused_bytes = fused_->size_bytes();
@@ -53,11 +67,11 @@ UnifiedNetwork::UnifiedNetwork(const std::vector<Member>& members, Programs& pro
 
 void UnifiedNetwork::prepare(const Member& member) {
   const ModelSpec& spec = *member.spec;
-  Prepared prepared{&member, programs_.of(spec), {}};
+  Prepared prepared{&member, trained_graph(spec), programs_.of(spec), {}};
   const comm::GrainRun& run = member.team.runs.at(static_cast<size_t>(member.team.position_of(options_.rank)));
-  prepared.layout = ModelRun::layout_for(spec, prepared.program->graph(), run, options_.lane_count);
+  prepared.layout = ModelRun::layout_for(spec, *prepared.graph, run, options_.lane_count);
   const std::string shape = trial_shape(spec, *prepared.program);
-  if (!measured_.contains(shape)) measured_[shape] = run_trial(spec, prepared.program).region_bytes;
+  if (!measured_.contains(shape)) measured_[shape] = region_need(spec, prepared.program);
   if (member.team.runs.size() > 1) {
     memory_.exchange_bytes += sum_buffer_bytes(line_of(member), prepared.layout.precision,
                                                prepared.layout.element_count, GrainScalars::kCount);
@@ -78,9 +92,10 @@ std::vector<ModelRun*> UnifiedNetwork::start_runs() {
       // One at a time: the plan has no room for all checkpoints at once.
       std::optional<Checkpoint> resumed;
       if (member.resumed_step) resumed = CheckpointStore(folder).read(*member.resumed_step);
-      ModelMemory memory(prepared.layout, prepared.program->graph(), *fused_);
+      ModelMemory memory(prepared.layout, *prepared.graph, *fused_);
       ModelRunSetup setup{member.spec,
                           prepared.program,
+                          prepared.graph,
                           line_of(member),
                           options_.rank,
                           options_.lane_count,

@@ -52,6 +52,7 @@ struct MemoryReport {
 /// The programs of a set of models: models of equal graphs, precision and engine (a group) share one.
 class Programs {
  public:
+  /// The program of the model's group. Its graph has the names and first values of the first model that asked.
   std::shared_ptr<const program::Program> of(const ModelSpec& spec);
 
  private:
@@ -80,6 +81,7 @@ class UnifiedNetwork {
  private:
   struct Prepared {
     const Member* member;
+    std::shared_ptr<const graph::Graph> graph;
     std::shared_ptr<const program::Program> program;
     ModelLayout layout;
   };

@@ -58,6 +58,12 @@ models:
     optimizer: {adam: {lr: 0.01, weight_decay: 0.01}}
     batch: 50
     grains: 4
+  - name: twin-of-zoo
+    layers: [flatten, {linear: 8}, relu, {linear: 10}]
+    optimizer: {adam: {lr: 0.01}}
+  - name: zoo
+    layers: [{mlp: {widths: [8], classes: 10}}]
+    optimizer: {adam: {lr: 0.01}}
   - name: early
     layers: [flatten, {linear: 8}, relu, {linear: 10}]
     optimizer: {sgd: {lr: 0.1}}
