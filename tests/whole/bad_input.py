@@ -58,7 +58,7 @@ def check_job_files():
             [f"bad.yaml:{line}", "models.0", "unknown key `epocs`", "did you mean `epochs`?"])
     refused("two models of one name", job_text(more=model("good")), ["bad.yaml:", "good", "name"])
     refused("wrong shape between layers",
-            job_text(more=model("narrow", "[flatten, {linear: 32}, {conv2d: {out: 4, kernel: 3}}, flatten, {linear: 10}]")),
+            job_text(more=model("narrow", "[flatten, {linear: 32}, {conv2d: {out: 4, kernel: 3}}, {linear: 10}]")),
             ["bad.yaml:", "layers.2 conv2d", "expected an input of 3 dimensions", "found [32] from layers.1 linear"])
     missing = runs.folder / "absent.yaml"
     refused_before_reading("job file that is not there", missing, ["absent.yaml", "cannot open the job file"])

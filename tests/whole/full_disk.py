@@ -1,5 +1,5 @@
-"""A full disk does not end the training: only the final write fails, the last good checkpoint stays, and with room again
---resume gives the bits of an uninterrupted run. Usage: full_disk.py RANKS limit|tmpfs
+"""A full disk does not end the training: only the final write fails, the last good checkpoint stays, and with room
+again --resume gives the bits of an uninterrupted run. Usage: full_disk.py RANKS limit|tmpfs
 
 limit: no file may grow beyond a size (any user). tmpfs: a small file system of its own is filled (root only)."""
 import os

@@ -29,7 +29,9 @@ def check(what, lanes, cpus, expected_lanes, warning):
 with Runs() as runs:
     runs.make_data()
     if len(ALL) > 1:
-        check("one core of several", "auto", ALL[:1], 1, f"may use 1 of its {os.cpu_count()} cores, the others stay idle")
+        check("one core of several", "auto", ALL[:1], 1,
+              f"may use 1 of its {os.cpu_count()} cores, the others stay idle")
     if len(ALL) == os.cpu_count() and len(ALL) >= ranks:
         check("all cores", "auto", ALL, max(1, len(ALL) // ranks), "")
-        check("more lanes than cores", len(ALL) + 1, ALL, len(ALL) + 1, f"share {len(ALL)} cores; fewer lanes would be as fast")
+        check("more lanes than cores", len(ALL) + 1, ALL, len(ALL) + 1,
+              f"share {len(ALL)} cores; fewer lanes would be as fast")

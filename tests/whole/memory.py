@@ -38,10 +38,12 @@ models:
   - name: conv-${grains}
     sweep: {grains: [1, 4]}
     ranks: 2
-    layers: [{conv2d: {out: 16, kernel: 3, padding: 1}}, {batch_norm2d: {}}, relu, {max_pool2d: 2}, {conv2d: {out: 32, kernel: 3, padding: 1}}, relu, {adaptive_avg_pool2d: 4}, flatten, {linear: 10}]
+    layers: [{conv2d: {out: 16, kernel: 3, padding: 1}}, {batch_norm2d: {}}, relu, {max_pool2d: 2},
+             {conv2d: {out: 32, kernel: 3, padding: 1}}, relu, {adaptive_avg_pool2d: 4}, flatten, {linear: 10}]
     optimizer: {adam: {lr: 0.001}}
   - name: residual
-    layers: [{conv2d: {out: 8, kernel: 3, padding: 1, stride: 2}}, {residual: [{conv2d: {out: 8, kernel: 3, padding: 1}}, {batch_norm2d: {}}, relu, {conv2d: {out: 8, kernel: 3, padding: 1}}]}, relu, flatten, {linear: 10}]
+    layers: [{conv2d: {out: 8, kernel: 3, padding: 1, stride: 2}},
+             {residual: [{conv2d: {out: 8, kernel: 3, padding: 1}}, {batch_norm2d: {}}, relu, {conv2d: {out: 8, kernel: 3, padding: 1}}]}, relu, flatten, {linear: 10}]
     optimizer: {sgd: {lr: 0.01, momentum: 0.9}}
     grains: 2
   - name: island
@@ -49,7 +51,8 @@ models:
     optimizer: {adam: {lr: 0.001}}
     engine: island
   - name: lenet
-    layers: [{conv2d: {out: 8, kernel: 5, padding: 2}}, sigmoid, {avg_pool2d: 2}, {conv2d: {out: 16, kernel: 5}}, sigmoid, {avg_pool2d: 2}, flatten, {linear: 120}, {linear: 84}, {linear: 10}]
+    layers: [{conv2d: {out: 8, kernel: 5, padding: 2}}, sigmoid, {avg_pool2d: 2},
+             {conv2d: {out: 16, kernel: 5}}, sigmoid, {avg_pool2d: 2}, flatten, {linear: 120}, {linear: 84}, {linear: 10}]
     optimizer: {adam: {lr: 0.001}}
 """
 

@@ -1,5 +1,5 @@
-"""A signal makes every running model write a checkpoint at a step boundary and the job leave with the code that asks for
-a requeue; --resume on other ranks then gives the bits of an uninterrupted run. Usage: signals.py RANKS"""
+"""A signal makes every running model write a checkpoint at a step boundary and the job leave with the code that asks
+for a requeue; --resume on other ranks then gives the bits of an uninterrupted run. Usage: signals.py RANKS"""
 import os
 import signal
 import sys
@@ -11,8 +11,8 @@ REQUEUE = 75
 MPIRUN_ENDED = 1  # what mpirun returns once it was sent SIGTERM itself, whatever its ranks return
 RUNNING_STATES = {"checkpointed", "finished"}
 ranks = int(sys.argv[1])
-# mpirun kills what is left 1 s after it passed SIGTERM on; a job that writes checkpoints may need longer. As mpirun waits
-# the whole of this time after a non-zero exit too, it is no longer than that.
+# mpirun kills what is left 1 s after it passed SIGTERM on; a job that writes checkpoints may need longer. As mpirun
+# waits the whole of this time after a non-zero exit too, it is no longer than that.
 PATIENCE = {"OMPI_MCA_odls_base_sigkill_timeout": "3"}
 
 
