@@ -43,7 +43,8 @@ models:
     optimizer: {adam: {lr: 0.001}}
   - name: residual
     layers: [{conv2d: {out: 8, kernel: 3, padding: 1, stride: 2}},
-             {residual: [{conv2d: {out: 8, kernel: 3, padding: 1}}, {batch_norm2d: {}}, relu, {conv2d: {out: 8, kernel: 3, padding: 1}}]}, relu, flatten, {linear: 10}]
+             {residual: [{conv2d: {out: 8, kernel: 3, padding: 1}}, {batch_norm2d: {}}, relu,
+                         {conv2d: {out: 8, kernel: 3, padding: 1}}]}, relu, flatten, {linear: 10}]
     optimizer: {sgd: {lr: 0.01, momentum: 0.9}}
     grains: 2
   - name: island
@@ -52,7 +53,8 @@ models:
     engine: island
   - name: lenet
     layers: [{conv2d: {out: 8, kernel: 5, padding: 2}}, sigmoid, {avg_pool2d: 2},
-             {conv2d: {out: 16, kernel: 5}}, sigmoid, {avg_pool2d: 2}, flatten, {linear: 120}, {linear: 84}, {linear: 10}]
+             {conv2d: {out: 16, kernel: 5}}, sigmoid, {avg_pool2d: 2}, flatten,
+             {linear: 120}, {linear: 84}, {linear: 10}]
     optimizer: {adam: {lr: 0.001}}
 """
 
