@@ -30,9 +30,7 @@ namespace {
 constexpr int kReportTag = comm::kFirstFreeTag;
 constexpr int kFirstModelTag = comm::kFirstFreeTag + 8;
 
-std::string short_hash(const std::string& text) {
-  return fmt::format("{:016x}", data::RandomKey::of(0, text).value);
-}
+std::string short_hash(const std::string& text) { return fmt::format("{:016x}", data::RandomKey::of(0, text).value); }
 
 double seconds_between(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
@@ -144,7 +142,8 @@ void TrainJob::place() {
   }
   watch_.together("placing the models", [&] {
     std::vector<partition::ModelCost> costs;
-    for (const train::ModelSpec& model : job_.models) costs.push_back(partition::predict_cost(model, *programs_.of(model)));
+    for (const train::ModelSpec& model : job_.models)
+      costs.push_back(partition::predict_cost(model, *programs_.of(model)));
     plan_ = partition::place(costs, cluster);
   });
   if (is_root()) print_headline();
@@ -153,8 +152,9 @@ void TrainJob::place() {
 void TrainJob::build() {
   const int64_t last_tag = kFirstModelTag + 2 * static_cast<int64_t>(job_.models.size());
   if (last_tag > world_.greatest_tag()) {
-    throw UsageError(fmt::format("models: expected at most {} in one job with this MPI library, found {}; split the job",
-                                 (world_.greatest_tag() - kFirstModelTag) / 2, job_.models.size()));
+    throw UsageError(
+        fmt::format("models: expected at most {} in one job with this MPI library, found {}; split the job",
+                    (world_.greatest_tag() - kFirstModelTag) / 2, job_.models.size()));
   }
   for (size_t i = 0; i < job_.models.size(); ++i) {
     const comm::Team& team = plan_.models[i].team;
@@ -168,8 +168,9 @@ void TrainJob::build() {
     if (lanes_) lanes_->notify();
   };
   watch_.together("building the models", [&] {
-    network_.emplace(members_, programs_, train::UnifiedNetworkOptions{world_.rank(), &world_, &queue_, job_.run.out / "models",
-                                                            lanes_choice_.lane_count, reduction(), &stop_, notify, &*trace_});
+    network_.emplace(members_, programs_,
+                     train::UnifiedNetworkOptions{world_.rank(), &world_, &queue_, job_.run.out / "models",
+                                                  lanes_choice_.lane_count, reduction(), &stop_, notify, &*trace_});
     check_memory();
     warm_bytes_ = anonymous_bytes();
     sampler_.emplace(job_.run.measure_memory ? std::chrono::milliseconds(5) : std::chrono::milliseconds(500));
@@ -187,11 +188,12 @@ void TrainJob::check_memory() const {
   const train::MemoryReport memory = network_->memory();
   const int64_t planned = memory.planned_bytes(lanes_choice_.lane_count);
   if (planned <= memory_bytes_) return;
-  throw UsageError(fmt::format("run.memory: expected at most {} bytes on one rank, found that its models need {} ({} for "
-                               "parameters, gradients and moments, {} for each of {} lanes, {} for sums over ranks); "
-                               "raise `memory`, add ranks, or use smaller batches, more grains or fewer lanes",
-                               memory_bytes_, planned, memory.fused_bytes, memory.region_bytes,
-                               lanes_choice_.lane_count, memory.exchange_bytes));
+  throw UsageError(
+      fmt::format("run.memory: expected at most {} bytes on one rank, found that its models need {} ({} for "
+                  "parameters, gradients and moments, {} for each of {} lanes, {} for sums over ranks); "
+                  "raise `memory`, add ranks, or use smaller batches, more grains or fewer lanes",
+                  memory_bytes_, planned, memory.fused_bytes, memory.region_bytes, lanes_choice_.lane_count,
+                  memory.exchange_bytes));
 }
 
 void TrainJob::train() {
@@ -202,12 +204,12 @@ void TrainJob::train() {
     for (const train::ModelSpec& model : job_.models) names.push_back(model.name);
     table_.emplace(std::move(names), std::chrono::duration<double>(job_.run.progress_seconds));
   }
-  reports_.emplace(world_, kReportTag, std::chrono::duration<double>(job_.run.progress_seconds),
-                   [this] { return own_reports(); },
-                   [this](const nlohmann::json& reports) {
-                     table_->update(reports);
-                     table_->refresh();
-                   });
+  reports_.emplace(
+      world_, kReportTag, std::chrono::duration<double>(job_.run.progress_seconds), [this] { return own_reports(); },
+      [this](const nlohmann::json& reports) {
+        table_->update(reports);
+        table_->refresh();
+      });
   lanes_->start(runs_);
   while (!lanes_->done()) {
     const bool moved = queue_.progress_all();
@@ -238,7 +240,8 @@ void TrainJob::print_headline() const {
   if (reduction() == train::Reduction::kFast) {
     fmt::print("reduction: fast: results agree with other placements within rounding, not bit for bit\n");
   }
-  if (job_.run.resume) fmt::print("{} of {} models go on from a checkpoint\n", resume_steps_.size(), job_.models.size());
+  if (job_.run.resume)
+    fmt::print("{} of {} models go on from a checkpoint\n", resume_steps_.size(), job_.models.size());
   std::fflush(stdout);
 }
 
@@ -268,17 +271,19 @@ nlohmann::json TrainJob::own_figures() const {
           {"host", watch_.roster().processes().at(static_cast<size_t>(world_.rank())).host},
           {"process", getpid()},
           {"lanes", lanes_->lanes().size()},
-          {"seconds", {{"start_up", seconds_between(started_, trained_from_)},
-                       {"training", training},
-                       {"computing", computing},
-                       {"waiting", std::max(0.0, available - computing)}}},
+          {"seconds",
+           {{"start_up", seconds_between(started_, trained_from_)},
+            {"training", training},
+            {"computing", computing},
+            {"waiting", std::max(0.0, available - computing)}}},
           {"sent_bytes", world_.sent_bytes()},
           {"sent_messages", world_.sent_messages()},
-          {"memory_bytes", {{"warm_baseline", warm_bytes_},
-                            {"predicted", plan_.ranks.at(static_cast<size_t>(world_.rank())).bytes},
-                            {"tracked", tracked},
-                            {"planned", network_->memory().planned_bytes(lanes_choice_.lane_count)},
-                            {"measured", std::max<int64_t>(0, sampler_->peak_bytes() - warm_bytes_)}}}};
+          {"memory_bytes",
+           {{"warm_baseline", warm_bytes_},
+            {"predicted", plan_.ranks.at(static_cast<size_t>(world_.rank())).bytes},
+            {"tracked", tracked},
+            {"planned", network_->memory().planned_bytes(lanes_choice_.lane_count)},
+            {"measured", std::max<int64_t>(0, sampler_->peak_bytes() - warm_bytes_)}}}};
 }
 
 int TrainJob::conclude() {
@@ -312,8 +317,9 @@ bool TrainJob::write_summary(const nlohmann::json& reports, const nlohmann::json
     replace_file(output_->path() / "summary.json", summary.dump(1) + "\n");
     return true;
   } catch (const std::exception& error) {
-    spdlog::error("the summary could not be written: {}; the models' own folders are as complete as the table below says",
-                  error.what());
+    spdlog::error(
+        "the summary could not be written: {}; the models' own folders are as complete as the table below says",
+        error.what());
     return false;
   }
 }

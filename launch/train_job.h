@@ -45,8 +45,8 @@ class TrainJob {
   TrainJob(const comm::MpiSession& session, comm::MpiCommunicator& world, RankWatch& watch, TrainOptions options);
   ~TrainJob();
 
-  /// Collective. Returns the exit code, the same on all ranks. Throws UsageError on all ranks alike; anything else means
-  /// that the job must be aborted.
+  /// Collective. Returns the exit code, the same on all ranks. Throws UsageError on all ranks alike; anything else
+  /// means that the job must be aborted.
   int run();
 
  private:
@@ -77,7 +77,7 @@ class TrainJob {
   Job job_;
   std::vector<CpuShare> shares_;  // by rank
   LaneChoice lanes_choice_;
-  std::optional<OutputFolder> output_;       // rank 0
+  std::optional<OutputFolder> output_;  // rank 0
   std::map<std::string, int64_t> resume_steps_;
   partition::Plan plan_;
   comm::ExchangeQueue queue_;
@@ -89,7 +89,7 @@ class TrainJob {
   std::vector<train::ModelRun*> runs_;
   std::optional<MemorySampler> sampler_;
   std::optional<train::Lanes> lanes_;  // ends its threads before what they use is destroyed
-  std::optional<LiveTable> table_;           // rank 0
+  std::optional<LiveTable> table_;     // rank 0
   std::optional<ReportExchange> reports_;
   std::chrono::steady_clock::time_point started_, trained_from_;
   int64_t memory_bytes_ = 0;  // this rank's limit

@@ -5,11 +5,16 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <numeric>
 
 namespace tutti::train {
 
 namespace {
+
+/// No index lies outside [0, limit) and is accepted all the same.
+constexpr int64_t kNoneIgnored = 0;
 
 const data::Field& field_named(const std::vector<data::Field>& fields, const std::string& name, const char* kind) {
   if (name.empty() && fields.size() == 1) return fields.front();
@@ -44,6 +49,28 @@ data::Split training_split(const ModelSpec& spec) {
   return {spec.data.train->row_count(), spec.data.held_out, spec.data.seed, part};
 }
 
+/// One above the greatest index that every embedding fed by `input` holds; the greatest integer where there is none.
+int64_t index_limit(const graph::Graph& graph, graph::ValueId input) {
+  int64_t limit = std::numeric_limits<int64_t>::max();
+  for (const graph::Node& node : graph.nodes) {
+    if (node.target != "aten::embedding" || node.arguments[1].ids.front() != input) continue;
+    const graph::ValueId weight = node.arguments[0].ids.front();
+    limit = std::min(limit, graph.values[static_cast<size_t>(weight)].shape.front());
+  }
+  return limit;
+}
+
+/// The target's rows in the shape that the loss compares with the outputs, where they have as many elements: a column
+/// of numbers fits outputs of one number, whether either is a scalar or a list of one.
+std::vector<int64_t> target_row_shape(const data::Field& target, const std::vector<int64_t>& outputs,
+                                      bool integer_target) {
+  // Class numbers have no dimension for the classes.
+  const auto first = std::min<size_t>(outputs.size(), integer_target ? 2 : 1);
+  std::vector<int64_t> shape(outputs.begin() + static_cast<std::ptrdiff_t>(first), outputs.end());
+  const auto elements = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+  return elements == target.row_elements() ? shape : target.shape;
+}
+
 }  // namespace
 
 FieldReader::FieldReader(const ModelSpec& spec, std::shared_ptr<const data::DataSet> data, Targets targets)
@@ -61,6 +88,7 @@ FieldReader::FieldReader(const ModelSpec& spec, std::shared_ptr<const data::Data
     field.deviation = trained.deviation;
     if (!spec.data.normalise) field.mean.clear(), field.deviation.clear();
     values_.push_back(graph.values[static_cast<size_t>(graph.inputs[i])]);
+    index_limits_.push_back(index_limit(graph, graph.inputs[i]));
     const auto expected = batch_shape(0, field.shape);
     if (!std::equal(values_.back().shape.begin() + 1, values_.back().shape.end(), expected.begin() + 1,
                     expected.end())) {
@@ -75,9 +103,8 @@ FieldReader::FieldReader(const ModelSpec& spec, std::shared_ptr<const data::Data
   class_count_ = output.size() > 1 ? output[1] : 1;
 }
 
-at::Tensor FieldReader::gather_field(const data::Field& field, const graph::Value& value,
-                                     std::span<const int64_t> rows, const data::Augmentation& augmentation,
-                                     data::AugmentationKey key) const {
+at::Tensor FieldReader::gather_field(const data::Field& field, const graph::Value& value, std::span<const int64_t> rows,
+                                     const data::Augmentation& augmentation, data::AugmentationKey key) const {
   const auto shape = batch_shape(rows.size(), field.shape);
   if (value.type == at::kLong) {
     at::Tensor out = at::empty(shape, at::kLong);
@@ -95,24 +122,19 @@ at::Tensor FieldReader::gather_field(const data::Field& field, const graph::Valu
   return out;
 }
 
-at::Tensor FieldReader::gather_targets(std::span<const int64_t> rows) const {
-  if (!integer_target_) {
-    graph::Value value;
-    return gather_field(*target_, value, rows, {}, {});
-  }
-  at::Tensor out = at::empty(batch_shape(rows.size(), target_->shape), at::kLong);
-  data_->gather_integers(*target_, rows, 0, class_count_, ignore_index_,
-                         {out.data_ptr<int64_t>(), static_cast<size_t>(out.numel())});
-  return out;
-}
-
 Batch FieldReader::gather(std::span<const int64_t> rows, const data::Augmentation& augmentation,
                           data::AugmentationKey key) const {
   Batch batch;
   for (size_t i = 0; i < inputs_.size(); ++i) {
-    batch.inputs.push_back(gather_field(inputs_[i], values_[i], rows, augmentation, key));
+    const data::Field& field = inputs_[i];
+    batch.inputs.push_back(values_[i].type == at::kLong
+                               ? gather_integers(field, field.shape, rows, index_limits_[i], kNoneIgnored)
+                               : gather_reals(field, field.shape, rows, augmentation, key));
   }
-  if (target_) batch.targets = gather_targets(rows);
+  if (target_) {
+    batch.targets = integer_target_ ? gather_integers(*target_, target_shape_, rows, class_count_, ignore_index_)
+                                    : gather_reals(*target_, target_shape_, rows, {}, {});
+  }
   return batch;
 }
 
@@ -126,8 +148,8 @@ TrainingSource::TrainingSource(const ModelSpec& spec)
       grain_count_(spec.grains),
       batches_(spec.drop_last ? split_.size() / spec.batch : (split_.size() + spec.batch - 1) / spec.batch) {
   if (batches_ == 0) {
-    throw data::DataError(fmt::format("expected at least one batch of {} rows, found {} training rows", spec.batch,
-                                      split_.size()));
+    throw data::DataError(
+        fmt::format("expected at least one batch of {} rows, found {} training rows", spec.batch, split_.size()));
   }
 }
 
@@ -148,7 +170,8 @@ Batch TrainingSource::gather(int64_t epoch, int64_t batch, int64_t grain) const 
 }
 
 EvaluationSource::EvaluationSource(const ModelSpec& spec, Kind kind)
-    : reader_(spec, kind == Kind::kTest ? spec.data.test : spec.data.validation), split_(evaluation_split(spec, kind)) {}
+    : reader_(spec, kind == Kind::kTest ? spec.data.test : spec.data.validation),
+      split_(evaluation_split(spec, kind)) {}
 
 Batch EvaluationSource::gather(RowRange range) const {
   std::vector<int64_t> rows;

@@ -31,7 +31,7 @@ inline RowRange slice(int64_t count, int64_t part, int64_t parts) {
 /// The rows of one grain as tensors.
 struct Batch {
   std::vector<at::Tensor> inputs;  ///< by graph input: [rows, ...]
-  at::Tensor targets;              ///< [rows, ...]; undefined where the reader has none
+  at::Tensor targets;              ///< [rows, ...] in the shape the loss expects; undefined where the reader has none
 };
 
 /// Reads fields of one data set for one model.
@@ -43,18 +43,23 @@ class FieldReader {
   /// the graph's input. With Targets::kNone the data need no target, and batches have none.
   FieldReader(const ModelSpec& spec, std::shared_ptr<const data::DataSet> data, Targets targets = Targets::kNeeded);
 
-  /// Gathers rows (of the data set). Allocates from ATen's current allocator.
+  /// Gathers rows (of the data set). Allocates from ATen's current allocator. Throws data::DataError with file, row and
+  /// value at a label that is no class, or an index that is beyond its embedding.
   Batch gather(std::span<const int64_t> rows, const data::Augmentation& augmentation, data::AugmentationKey key) const;
 
  private:
-  at::Tensor gather_field(const data::Field& field, const graph::Value& value, std::span<const int64_t> rows,
-                          const data::Augmentation& augmentation, data::AugmentationKey key) const;
-  at::Tensor gather_targets(std::span<const int64_t> rows) const;
+  at::Tensor gather_integers(const data::Field& field, const std::vector<int64_t>& row_shape,
+                             std::span<const int64_t> rows, int64_t limit, int64_t ignored) const;
+  at::Tensor gather_reals(const data::Field& field, const std::vector<int64_t>& row_shape,
+                          std::span<const int64_t> rows, const data::Augmentation& augmentation,
+                          data::AugmentationKey key) const;
 
   std::shared_ptr<const data::DataSet> data_;
   std::vector<data::Field> inputs_;
   std::vector<graph::Value> values_;
+  std::vector<int64_t> index_limits_;  // by input: indices lie in [0, limit)
   std::optional<data::Field> target_;
+  std::vector<int64_t> target_shape_;  // of a row, as the outputs'
   bool integer_target_;
   int64_t class_count_ = 0;
   int64_t ignore_index_ = 0;

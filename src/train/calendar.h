@@ -17,6 +17,7 @@ class Calendar {
   /// `spec` must outlive this.
   Calendar(const ModelSpec& spec, int64_t batches_per_epoch);
 
+  /// The greatest int64 where the settings ask for more.
   int64_t total_steps() const { return total_steps_; }
   int64_t steps_per_epoch() const { return steps_per_epoch_; }
 
@@ -24,7 +25,7 @@ class Calendar {
   int64_t epochs_done(int64_t step) const { return step / steps_per_epoch_; }
 
   /// The epoch that step belongs to which ended with `step` steps done; counted from 1.
-  int64_t epoch_ended(int64_t step) const { return (step + steps_per_epoch_ - 1) / steps_per_epoch_; }
+  int64_t epoch_ended(int64_t step) const { return step / steps_per_epoch_ + (step % steps_per_epoch_ != 0); }
 
   /// The micro-batches of the step that begins after `step` steps.
   StepBatches batches_after(int64_t step) const;

@@ -1,6 +1,5 @@
 #include "src/train/checkpoint.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
@@ -14,7 +13,10 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <span>
 #include <system_error>
+
+#include "src/train/posix_file.h"
 
 namespace tutti::train {
 
@@ -26,39 +28,27 @@ constexpr const char* kWeights = "weights.safetensors";
 constexpr const char* kState = "state.safetensors";
 constexpr const char* kManifest = "manifest.json";
 
-[[noreturn]] void fail(const char* doing, const fs::path& path) {
-  throw std::system_error(errno, std::generic_category(), std::string(doing) + " " + path.string());
-}
-
-void sync_folder(const fs::path& folder) {
-  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) fail("cannot open", folder);
-  const int result = fsync(descriptor);
-  close(descriptor);
-  if (result != 0) fail("cannot sync", folder);
-}
-
-void write_durably(const fs::path& file, const std::string& text) {
-  const int descriptor = open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (descriptor < 0) fail("cannot create", file);
-  const bool good = write(descriptor, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
-                    fsync(descriptor) == 0;
-  close(descriptor);
-  if (!good) fail("cannot write", file);
-}
-
-/// Size and CRC-32 of a file, as the manifest records them.
-nlohmann::json fingerprint(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw CheckpointError("checkpoint: cannot read " + file.string());
-  std::vector<char> chunk(1 << 20);
+/// Size and CRC-32 of a file, as the manifest records them. Throws std::system_error when not all of it can be read.
+nlohmann::json fingerprint(const fs::path& path) {
+  const PosixFile file = PosixFile::open(path);
+  const int64_t size_bytes = file.size_bytes();
+  std::vector<std::byte> chunk(1 << 20);
   uLong crc = crc32(0, nullptr, 0);
-  int64_t bytes = 0;
-  while (stream.read(chunk.data(), static_cast<std::streamsize>(chunk.size())) || stream.gcount() > 0) {
-    crc = crc32(crc, reinterpret_cast<const Bytef*>(chunk.data()), static_cast<uInt>(stream.gcount()));
-    bytes += stream.gcount();
+  for (int64_t begin = 0; begin < size_bytes; begin += std::ssize(chunk)) {
+    const auto bytes = std::span(chunk).first(static_cast<size_t>(std::min(std::ssize(chunk), size_bytes - begin)));
+    file.read_at(begin, bytes);
+    crc = crc32(crc, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size()));
   }
-  return {{"bytes", bytes}, {"crc32", static_cast<uint32_t>(crc)}};
+  return {{"bytes", size_bytes}, {"crc32", static_cast<uint32_t>(crc)}};
+}
+
+/// The fingerprint of a checkpoint's file; one that cannot be read counts as damaged.
+nlohmann::json found_fingerprint(const fs::path& path) {
+  try {
+    return fingerprint(path);
+  } catch (const std::system_error& error) {
+    throw CheckpointError(std::string("checkpoint: ") + error.what());
+  }
 }
 
 std::optional<int64_t> step_in(const std::string& name) {
@@ -79,11 +69,11 @@ void publish(const fs::path& target, const std::function<void(const fs::path&)>&
   try {
     fill(aside);
     fault_point("checkpoint.written");
-    sync_folder(aside);
+    sync_directory(aside);
     fault_point("checkpoint.synced");
     fs::rename(aside, target);
     fault_point("checkpoint.renamed");
-    sync_folder(target.parent_path());
+    sync_directory(target.parent_path());
   } catch (...) {
     std::error_code ignored;
     fs::remove_all(aside, ignored);
@@ -108,7 +98,7 @@ void CheckpointStore::write(const Checkpoint& checkpoint, int64_t keep) const {
     nlohmann::json manifest = checkpoint.description;
     manifest["step"] = checkpoint.step;
     manifest["files"] = {{kWeights, fingerprint(aside / kWeights)}, {kState, fingerprint(aside / kState)}};
-    write_durably(aside / kManifest, manifest.dump(1) + "\n");
+    replace_file(aside / kManifest, manifest.dump(1) + "\n");
   });
   const auto all = steps();
   for (size_t i = static_cast<size_t>(std::max<int64_t>(keep, 1)); i < all.size(); ++i) {
@@ -141,9 +131,10 @@ nlohmann::json CheckpointStore::description(int64_t step) const {
     throw CheckpointError("checkpoint: expected a manifest in " + file.string() + ", found none that is complete");
   }
   for (const char* name : {kWeights, kState}) {
-    if (fingerprint(step_folder(step) / name) != manifest["files"].value(name, nlohmann::json())) {
-      throw CheckpointError("checkpoint: " + (step_folder(step) / name).string() +
-                            " does not have the size and checksum that its manifest gives; it was damaged after writing");
+    if (found_fingerprint(step_folder(step) / name) != manifest["files"].value(name, nlohmann::json())) {
+      throw CheckpointError(
+          "checkpoint: " + (step_folder(step) / name).string() +
+          " does not have the size and checksum that its manifest gives; it was damaged after writing");
     }
   }
   return manifest;
@@ -184,7 +175,7 @@ void CheckpointStore::write_weights(const std::string& name, const std::vector<N
   fs::create_directories(folder);
   write_safetensors(aside, weights);
   fs::rename(aside, folder / kWeights);
-  sync_folder(folder);
+  sync_directory(folder);
 }
 
 void fault_point(const char* name) {

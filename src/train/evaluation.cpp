@@ -59,8 +59,7 @@ void Evaluation::try_first_batches(int slot) {
   }
 }
 
-void Evaluation::evaluate(const Part& part, RowRange range, program::Frame& frame,
-                          std::span<double> statistics) const {
+void Evaluation::evaluate(const Part& part, RowRange range, program::Frame& frame, std::span<double> statistics) const {
   const graph::Graph& graph = program_->graph();
   const auto output = static_cast<size_t>(graph.outputs.front());
   try {

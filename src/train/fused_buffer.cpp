@@ -17,8 +17,8 @@ FusedBuffer::FusedBuffer(std::string purpose, int64_t size_bytes)
   void* memory =
       mmap(nullptr, static_cast<size_t>(size_bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
-    throw std::runtime_error(fmt::format("fused buffer of {}: the system gave no {} bytes; use more ranks or fewer models",
-                                         purpose_, size_bytes));
+    throw std::runtime_error(fmt::format(
+        "fused buffer of {}: the system gave no {} bytes; use more ranks or fewer models", purpose_, size_bytes));
   }
   data_ = static_cast<std::byte*>(memory);
   program::poison(data_, static_cast<size_t>(size_bytes));

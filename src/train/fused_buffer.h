@@ -21,8 +21,8 @@ inline int64_t aligned_bytes(int64_t bytes) {
 /// What one range of `bytes` takes of a fused buffer: itself, aligned, and a gap that keeps it apart from the next.
 inline int64_t range_bytes(int64_t bytes) { return aligned_bytes(bytes) + kSegmentAlignment; }
 
-/// Zeroed memory of a fixed size, page aligned, taken from the system in one piece. Ranges are handed out once, one behind
-/// the other; under the address sanitizer whatever was not handed out is poisoned.
+/// Zeroed memory of a fixed size, page aligned, taken from the system in one piece. Ranges are handed out once, one
+/// behind the other; under the address sanitizer whatever was not handed out is poisoned.
 class FusedBuffer {
  public:
   /// `purpose` ("parameters") is for reports. Throws std::runtime_error, with the bytes, when there is no memory.

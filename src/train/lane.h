@@ -16,11 +16,11 @@ struct Lane {
   Lane(int lane_index, int64_t region_bytes) : index(lane_index), region(region_bytes) {}
 
   int index;
-  program::LaneRegion region;             ///< everything a grain allocates; touched by the lane's thread only
+  program::LaneRegion region;              ///< everything a grain allocates; touched by the lane's thread only
   std::atomic<int64_t> region_extent = 0;  ///< the region's extent after the last grain
-  std::atomic<int64_t> work_count = 0;    ///< pieces of work done
-  std::atomic<const std::string*> visited = nullptr;  ///< name of the model it works for; null while it waits
-  std::atomic<int64_t> busy_ns = 0;       ///< time in visits
+  std::atomic<int64_t> work_count = 0;     ///< pieces of work done
+  std::atomic<const std::string*> visited = nullptr;            ///< name of the model it works for; null while it waits
+  std::atomic<int64_t> busy_ns = 0;                             ///< time in visits
   std::atomic<clockid_t> cpu_clock = CLOCK_PROCESS_CPUTIME_ID;  ///< of the lane's thread, once it runs
 
   /// A number that grows while the lane computes, also within a long grain: the watchdog's sign of life.

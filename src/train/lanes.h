@@ -56,9 +56,9 @@ class Lanes {
   std::vector<ModelRun*> runs_;
   mutable std::mutex mutex_;
   std::condition_variable news_;
-  int64_t news_count_ = 0;          // guarded by mutex_
-  bool stopping_ = false;           // guarded by mutex_
-  std::exception_ptr failure_;      // guarded by mutex_
+  int64_t news_count_ = 0;      // guarded by mutex_
+  bool stopping_ = false;       // guarded by mutex_
+  std::exception_ptr failure_;  // guarded by mutex_
   std::vector<std::thread> threads_;
 };
 

@@ -18,8 +18,7 @@ namespace {
 
 }  // namespace
 
-MetricsLog::MetricsLog(std::filesystem::path file, int64_t keep_bytes)
-    : path_(std::move(file)) {
+MetricsLog::MetricsLog(std::filesystem::path file, int64_t keep_bytes) : path_(std::move(file)) {
   descriptor_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
   if (descriptor_ < 0) fail("cannot open", path_);
   const off_t size = lseek(descriptor_, 0, SEEK_END);

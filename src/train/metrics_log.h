@@ -7,16 +7,19 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "src/train/posix_file.h"
+
 namespace tutti::train {
 
 /// Appends lines. A full disk does not end a training: lines that cannot be written stay in memory and are tried again
 /// with the next one.
 class MetricsLog {
  public:
-  /// Opens `file` (made if absent) and cuts it to `keep_bytes`. Throws std::system_error naming the file.
-  MetricsLog(std::filesystem::path file, int64_t keep_bytes);
+  /// Opens `file` (made if absent) and cuts it to `keep_bytes`; warns where it is shorter, since lines are then lost.
+  /// Throws std::system_error naming the file.
+  MetricsLog(const std::filesystem::path& file, int64_t keep_bytes);
   ~MetricsLog();
-  MetricsLog(MetricsLog&& other) noexcept;
+  MetricsLog(MetricsLog&& other) noexcept = default;
 
   void write(const nlohmann::json& line);
 
@@ -29,8 +32,7 @@ class MetricsLog {
  private:
   bool write_out();
 
-  std::filesystem::path path_;
-  int descriptor_ = -1;
+  PosixFile file_;
   int64_t written_bytes_ = 0;
   std::string unwritten_;
 };

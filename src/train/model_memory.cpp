@@ -84,13 +84,15 @@ ModelLayout ModelLayout::of(const graph::Graph& graph, at::ScalarType precision,
 
 FusedBuffers::FusedBuffers(const std::vector<ModelLayout>& layouts, const std::vector<const graph::Graph*>& graphs)
     : parameters("parameters", total(layouts, [](const ModelLayout& l) { return range_bytes(l.flat_bytes()); })),
-      gradients("gradients", total(layouts, [](const ModelLayout& l) { return l.gradient_count * range_bytes(l.flat_bytes()); })),
+      gradients("gradients",
+                total(layouts, [](const ModelLayout& l) { return l.gradient_count * range_bytes(l.flat_bytes()); })),
       buffers("buffers", total_block_bytes(layouts, graphs)) {
   int64_t most = 0;
   for (const ModelLayout& layout : layouts) most = std::max(most, layout.moment_count);
   for (int64_t moment = 0; moment < most; ++moment) {
     int64_t bytes = 0;
-    for (const ModelLayout& layout : layouts) bytes += moment < layout.moment_count ? range_bytes(layout.flat_bytes()) : 0;
+    for (const ModelLayout& layout : layouts)
+      bytes += moment < layout.moment_count ? range_bytes(layout.flat_bytes()) : 0;
     moments.emplace_back("moment " + std::to_string(moment), bytes);
   }
 }

@@ -24,8 +24,8 @@ struct ModelLayout {
   std::vector<Segment> segments;  ///< by graph parameter
   int64_t element_count = 0;      ///< of one flat range, padding included
   int64_t moment_count = 0;
-  int64_t gradient_count = 0;     ///< flat gradient ranges: one per grain at work, and pending partial sums
-  int64_t grain_count = 1;        ///< every grain has its own graph buffers (running statistics)
+  int64_t gradient_count = 0;  ///< flat gradient ranges: one per grain at work, and pending partial sums
+  int64_t grain_count = 1;     ///< every grain has its own graph buffers (running statistics)
 
   static ModelLayout of(const graph::Graph& graph, at::ScalarType precision, int64_t moment_count,
                         int64_t gradient_count, int64_t grain_count);
@@ -55,14 +55,14 @@ struct ModelMemory {
   ModelMemory(ModelLayout layout, const graph::Graph& graph, FusedBuffers& fused);
 
   ModelLayout layout;
-  at::Tensor parameters;                             ///< flat
-  std::vector<at::Tensor> parameter_views;           ///< by graph parameter, in its shape
-  std::vector<at::Tensor> moments;                   ///< flat, by moment
-  std::vector<at::Tensor> gradients;                 ///< flat, the pool
+  at::Tensor parameters;                                ///< flat
+  std::vector<at::Tensor> parameter_views;              ///< by graph parameter, in its shape
+  std::vector<at::Tensor> moments;                      ///< flat, by moment
+  std::vector<at::Tensor> gradients;                    ///< flat, the pool
   std::vector<std::vector<at::Tensor>> gradient_views;  ///< by pool entry, by graph parameter
-  at::Tensor grain_blocks;                           ///< uint8 [grains, block bytes]: every grain's buffers
+  at::Tensor grain_blocks;                              ///< uint8 [grains, block bytes]: every grain's buffers
   std::vector<std::vector<at::Tensor>> grain_buffers;   ///< by grain, by graph buffer
-  std::vector<at::Tensor> averaged_buffers;          ///< by graph buffer: for evaluation and export
+  std::vector<at::Tensor> averaged_buffers;             ///< by graph buffer: for evaluation and export
 
   /// Under the address sanitizer: from now on every access to a flat tensor's padding is reported, or no longer. What
   /// works on whole flat tensors (gradients) needs the padding open.

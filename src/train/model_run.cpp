@@ -14,16 +14,6 @@ namespace tutti::train {
 
 using Clock = std::chrono::steady_clock;
 
-std::string name_of(ModelState state) {
-  switch (state) {
-    case ModelState::kRunning: return "running";
-    case ModelState::kFinished: return "finished";
-    case ModelState::kFailed: return "failed";
-    case ModelState::kCheckpointed: return "checkpointed";
-  }
-  return "unknown";
-}
-
 namespace {
 
 const comm::GrainRun& own_run(const ModelRunSetup& setup) {
@@ -80,8 +70,8 @@ ModelRun::ModelRun(ModelRunSetup setup, ModelMemory memory)
   average_buffers(memory_, progress_.grain_rows);
   shared_step_ = steps_done_ = progress_.step;
   if (first_member_) files_.emplace(setup_.folder, spec, setup_.resumed);
-  report_.evaluation = progress_.last_evaluation;
-  publish_report();
+  report_.publish_evaluation(progress_.last_evaluation);
+  report_.publish(progress_, calendar_);
   if (is_done()) {
     after_share_ = AfterShare::kWrite;
     begin(Stage::kShared);
@@ -94,13 +84,17 @@ bool ModelRun::has_work() const {
   const std::lock_guard lock(mutex_);
   if (visitor_count_ >= slot_count_) return false;
   switch (stage_) {
-    case Stage::kTrain: return next_grain_ < run_.end && !free_slots_.empty() && gradient_sum_.has_room();
-    case Stage::kEvaluate: return next_grain_ < run_.end && !free_slots_.empty();
+    case Stage::kTrain:
+      return next_grain_ < run_.end && !free_slots_.empty() && gradient_sum_.has_room();
+    case Stage::kEvaluate:
+      return next_grain_ < run_.end && !free_slots_.empty();
     case Stage::kUpdate:
     case Stage::kShared:
-    case Stage::kConclude: return !stage_taken_;
+    case Stage::kConclude:
+      return !stage_taken_;
     case Stage::kWaiting:
-    case Stage::kEnded: return false;
+    case Stage::kEnded:
+      return false;
   }
   return false;
 }
@@ -126,7 +120,8 @@ std::optional<ModelRun::Claim> ModelRun::claim() {
       if (std::exchange(stage_taken_, true)) return std::nullopt;
       return claim;
     case Stage::kWaiting:
-    case Stage::kEnded: return std::nullopt;
+    case Stage::kEnded:
+      return std::nullopt;
   }
   return std::nullopt;
 }
@@ -163,12 +158,17 @@ void ModelRun::work(Lane& lane, Clock::time_point until) {
 void ModelRun::advance(Lane& lane, const Claim& claim) {
   switch (claim.stage) {
     case Stage::kTrain:
-    case Stage::kEvaluate: return run_grain(lane, claim);
-    case Stage::kUpdate: return update();
-    case Stage::kShared: return after_share();
-    case Stage::kConclude: return conclude();
+    case Stage::kEvaluate:
+      return run_grain(lane, claim);
+    case Stage::kUpdate:
+      return update();
+    case Stage::kShared:
+      return after_share();
+    case Stage::kConclude:
+      return conclude();
     case Stage::kWaiting:
-    case Stage::kEnded: return;
+    case Stage::kEnded:
+      return;
   }
 }
 
@@ -177,8 +177,8 @@ void ModelRun::run_grain(Lane& lane, const Claim& claim) {
   std::vector<double> scalars;
   try {
     const program::LaneRegion::Use use(lane.region);
-    scalars = training ? trainer_.compute(calendar_.batches_after(progress_.step), progress_.step, claim.grain, claim.buffer,
-                                          claim.slot)
+    scalars = training ? trainer_.compute(calendar_.batches_after(progress_.step), progress_.step, claim.grain,
+                                          claim.buffer, claim.slot)
                        : evaluation_.compute(claim.grain, claim.slot);
     lane.region_extent = lane.region.extent_bytes();
   } catch (const std::exception& error) {
@@ -186,9 +186,9 @@ void ModelRun::run_grain(Lane& lane, const Claim& claim) {
     const std::lock_guard lock(mutex_);
     if (error_.empty()) error_ = error.what();
   }
-  const bool votes = training && first_member_ && claim.grain == run_.begin && spec().checkpoint.every_minutes > 0 &&
-                     Clock::now() - last_checkpoint_ >
-                         std::chrono::duration<double>(60 * spec().checkpoint.every_minutes);
+  const bool votes =
+      training && first_member_ && claim.grain == run_.begin && spec().checkpoint.every_minutes > 0 &&
+      Clock::now() - last_checkpoint_ > std::chrono::duration<double>(60 * spec().checkpoint.every_minutes);
   if (votes) scalars[GrainScalars::kCheckpointVotes] = 1;
   GrainSum& sum = training ? gradient_sum_ : evaluation_sum_;
   const bool last = sum.finish(claim.grain, claim.buffer, std::move(scalars));
@@ -233,15 +233,18 @@ void ModelRun::update() {
   const double loss = outcome_.scalars[GrainScalars::kLoss] / denominator;
   const double norm = updater_.gradient_norm(gradient, denominator);
   if (denominator == 0) {
-    return end(ModelState::kFailed, fmt::format("no label counts in step {}: the whole batch has the loss's ignore_index",
-                                                progress_.step + 1));
+    return end(
+        ModelState::kFailed,
+        fmt::format("no label counts in step {}: the whole batch has the loss's ignore_index", progress_.step + 1));
   }
   if (!std::isfinite(loss) || !std::isfinite(norm)) {
     const char* what = std::isfinite(loss) ? "gradient" : "loss";
     return end(ModelState::kFailed, fmt::format("non-finite {} at step {}", what, progress_.step + 1));
   }
   const Rates now = calendar_.rates_after(progress_.step, progress_.plateau.lr);
-  log_step(loss, norm, now);
+  if (files_ && calendar_.log_due(progress_.step + 1)) {
+    files_->log(step_line(progress_.step + 1, calendar_, loss, norm, now.lr));
+  }
   updater_.apply(gradient, denominator, norm, progress_.step, now);
   const StepBatches batches = calendar_.batches_after(progress_.step);
   for (int64_t b = batches.first_batch; b < batches.last_batch; ++b) {
@@ -254,7 +257,7 @@ void ModelRun::update() {
   steps_done_ = ++progress_.step;
   stopping_ = stopping_ || outcome_.verdict.stop_requested;
   checkpoint_voted_ = outcome_.scalars[GrainScalars::kCheckpointVotes] > 0;
-  publish_report();
+  report_.publish(progress_, calendar_);
   calendar_.is_epoch_end(progress_.step) ? settle_epoch() : settle_step();
 }
 
@@ -293,10 +296,7 @@ void ModelRun::conclude() {
   stopping_ = stopping_ || outcome_.verdict.stop_requested;
   const nlohmann::json results = evaluation_.results(outcome_.scalars);
   if (observe(spec(), results, progress_) && files_) write_best();
-  {
-    const std::lock_guard lock(report_mutex_);
-    report_.evaluation = results;
-  }
+  report_.publish_evaluation(results);
   log_epoch(results);
   settle_step();
 }
@@ -311,7 +311,8 @@ void ModelRun::write_best() {
 }
 
 void ModelRun::settle_step() {
-  if (is_done() || stopping_ || checkpoint_voted_ || calendar_.checkpoint_due(progress_.step)) return share_then(AfterShare::kWrite);
+  const bool due = checkpoint_voted_ || calendar_.checkpoint_due(progress_.step);
+  if (due || is_done() || stopping_) return share_then(AfterShare::kWrite);
   begin_step();
 }
 
@@ -355,20 +356,14 @@ void ModelRun::begin_step() {
   if (slot_count_ > 1) setup_.notify();
 }
 
-void ModelRun::end(ModelState state, std::string reason) {
-  // A reason may hold a file name in any encoding; JSON takes UTF-8 only.
-  reason = nlohmann::json::parse(nlohmann::json(reason).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace))
-               .get<std::string>();
+void ModelRun::end(ModelState state, const std::string& reason) {
+  const std::string text = as_utf8(reason);
   if (state == ModelState::kFailed && files_) {
-    spdlog::error("model {} failed: {}", spec().name, reason);
-    files_->log({{"event", "failed"}, {"step", progress_.step}, {"reason", reason}});
+    spdlog::error("model {} failed: {}", spec().name, text);
+    files_->log({{"event", "failed"}, {"step", progress_.step}, {"reason", text}});
   }
-  {
-    const std::lock_guard lock(report_mutex_);
-    report_.state = state;
-    report_.reason = std::move(reason);
-  }
-  publish_report();
+  report_.publish(progress_, calendar_);
+  report_.end(state, text);
   begin(Stage::kEnded);
   setup_.notify();
 }
@@ -376,28 +371,12 @@ void ModelRun::end(ModelState state, std::string reason) {
 void ModelRun::log_epoch(const nlohmann::json& results) {
   progress_.last_train_loss = progress_.epoch_loss_sum / progress_.epoch_denominator;
   progress_.epoch_loss_sum = progress_.epoch_denominator = 0;
-  publish_report();
+  report_.publish(progress_, calendar_);
   if (!files_) return;
-  const int64_t epoch = calendar_.epoch_ended(progress_.step);
-  nlohmann::json line = {{"event", "epoch"},
-                         {"epoch", epoch},
-                         {"step", progress_.step},
-                         {"train_loss", progress_.last_train_loss},
-                         {"lr", calendar_.rates_after(progress_.step, progress_.plateau.lr).lr}};
-  if (results.is_object()) line.update(results);
-  files_->log(line);
-  const double seconds = std::chrono::duration<double>(Clock::now() - started_).count();
-  files_->log_timing({{"epoch", epoch}, {"step", progress_.step}, {"seconds", seconds}});
-}
-
-void ModelRun::log_step(double loss, double norm, const Rates& now) {
-  if (!files_ || !calendar_.log_due(progress_.step + 1)) return;
-  files_->log({{"event", "step"},
-               {"epoch", calendar_.epoch_ended(progress_.step + 1)},
-               {"step", progress_.step + 1},
-               {"loss", loss},
-               {"lr", now.lr},
-               {"gradient_norm", norm}});
+  files_->log(epoch_line(progress_, calendar_, results));
+  files_->log_timing({{"epoch", calendar_.epoch_ended(progress_.step)},
+                      {"step", progress_.step},
+                      {"seconds", std::chrono::duration<double>(Clock::now() - started_).count()}});
 }
 
 std::string ModelRun::take_error() {
@@ -413,20 +392,6 @@ double ModelRun::done_fraction() const {
 bool ModelRun::ended() const {
   const std::lock_guard lock(mutex_);
   return stage_ == Stage::kEnded;
-}
-
-ModelReport ModelRun::report() const {
-  const std::lock_guard lock(report_mutex_);
-  return report_;
-}
-
-void ModelRun::publish_report() {
-  const std::lock_guard lock(report_mutex_);
-  report_.step = progress_.step;
-  report_.total_steps = calendar_.total_steps();
-  report_.epoch = calendar_.epochs_done(progress_.step);
-  report_.train_loss = progress_.epoch_denominator > 0 ? progress_.epoch_loss_sum / progress_.epoch_denominator
-                                                       : progress_.last_train_loss;
 }
 
 }  // namespace tutti::train

@@ -24,36 +24,26 @@
 #include "src/train/model_spec.h"
 #include "src/train/model_update.h"
 #include "src/train/progress.h"
+#include "src/train/run_report.h"
 #include "src/train/team_exchange.h"
 #include "src/train/trace.h"
 
 namespace tutti::train {
 
-enum class ModelState { kRunning, kFinished, kFailed, kCheckpointed };
-std::string name_of(ModelState state);
-
-/// What a model shows while it trains and when it has ended.
-struct ModelReport {
-  ModelState state = ModelState::kRunning;
-  std::string reason;  ///< of a failure
-  int64_t epoch = 0, step = 0, total_steps = 0;
-  double train_loss = 0;          ///< mean of the epoch so far, or of the last one
-  nlohmann::json evaluation;      ///< the last one's results
-};
-
 /// What a ModelRun is made of.
 struct ModelRunSetup {
   const ModelSpec* spec = nullptr;
   std::shared_ptr<const program::Program> program;
-  /// The model's own graph: equal to the program's but for names and first values, which models of a group may differ in.
+  /// The model's own graph: equal to the program's but for names and first values, which models of a group may differ
+  /// in.
   std::shared_ptr<const graph::Graph> graph;
   TeamLine line;
   int rank = 0;
   int64_t lane_count = 1;
-  std::filesystem::path folder;                 ///< OUT/models/NAME
-  const Checkpoint* resumed = nullptr;          ///< null: from the start
-  const std::atomic<bool>* stop = nullptr;      ///< set when the job should stop at the next step boundary
-  std::function<void()> notify;                 ///< called when there may be work for a lane again
+  std::filesystem::path folder;             ///< OUT/models/NAME
+  const Checkpoint* resumed = nullptr;      ///< null: from the start
+  const std::atomic<bool>* stop = nullptr;  ///< set when the job should stop at the next step boundary
+  std::function<void()> notify;             ///< called when there may be work for a lane again
   Trace* trace = nullptr;
 };
 
@@ -83,7 +73,7 @@ class ModelRun {
   /// Any thread: how much of the training is done, 0 to 1.
   double done_fraction() const;
   bool ended() const;
-  ModelReport report() const;
+  ModelReport report() const { return report_.get(); }
 
   const ModelSpec& spec() const { return *setup_.spec; }
   bool is_first_member() const { return first_member_; }
@@ -112,13 +102,11 @@ class ModelRun {
   void write_best();
   void begin(Stage stage);
   void begin_step();
-  void end(ModelState state, std::string reason = {});
+  void end(ModelState state, const std::string& reason = {});
   void log_epoch(const nlohmann::json& results);
-  void log_step(double loss, double norm, const Rates& rates);
   bool alone() const { return setup_.line.team.runs.size() == 1; }
   bool is_done() const { return calendar_.is_done(progress_.step) || progress_.stopped_early; }
   std::string take_error();
-  void publish_report();
 
   ModelRunSetup setup_;
   ModelMemory memory_;
@@ -154,8 +142,7 @@ class ModelRun {
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
 
   std::atomic<int64_t> steps_done_ = 0;
-  mutable std::mutex report_mutex_;
-  ModelReport report_;
+  RunReport report_;
 };
 
 }  // namespace tutti::train

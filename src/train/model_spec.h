@@ -49,11 +49,11 @@ struct EarlyStopping {
 };
 
 struct CheckpointSpec {
-  int64_t every_steps = 0;     ///< 0 = not by steps
-  int64_t every_epochs = 0;    ///< 0 = not by epochs
-  double every_minutes = 10;   ///< 0 = not by time
-  int64_t keep = 1;            ///< newest ones that stay
-  std::string best;            ///< metric whose best evaluation is kept as `best/`; empty = none
+  int64_t every_steps = 0;    ///< 0 = not by steps
+  int64_t every_epochs = 0;   ///< 0 = not by epochs
+  double every_minutes = 10;  ///< 0 = not by time
+  int64_t keep = 1;           ///< newest ones that stay
+  std::string best;           ///< metric whose best evaluation is kept as `best/`; empty = none
 };
 
 struct ModelSpec {
@@ -61,7 +61,7 @@ struct ModelSpec {
   nlohmann::json source;  ///< the resolved description, all bit-relevant keys with their values; hashed
   nlohmann::json labels;  ///< the sweep variables of this variant, {"width": 16, "optimizer": "adam"}
   std::shared_ptr<const graph::Graph> graph;
-  std::string python;     ///< a model.py that rebuilds the network in PyTorch
+  std::string python;  ///< a model.py that rebuilds the network in PyTorch
   ModelData data;
   program::LossSpec loss;
   std::vector<program::Metric> metrics;
@@ -70,22 +70,22 @@ struct ModelSpec {
   ClipSpec clip;
   std::vector<ParameterRule> parameter_rules;
   uint64_t seed = 0;
-  int64_t batch = 32;        ///< rows of one global batch
-  int64_t grains = 1;        ///< a power of two
-  int64_t accumulate = 1;    ///< global batches per optimizer step
+  int64_t batch = 32;      ///< rows of one global batch
+  int64_t grains = 1;      ///< a power of two
+  int64_t accumulate = 1;  ///< global batches per optimizer step
   int64_t epochs = 1;
   std::optional<int64_t> max_steps;  ///< optimizer steps, if fewer than the epochs'
   bool drop_last = false;
   data::SampleOrder::Kind order = data::SampleOrder::Kind::kShuffled;
   int64_t evaluate_every = 1;  ///< epochs between evaluations; the last epoch is always evaluated
   int64_t evaluation_batch = 256;
-  int64_t log_every = 0;       ///< steps between lines in metrics.jsonl; 0 = one per epoch
-  std::string init_file;       ///< safetensors with the initial weights; empty = the model's own random stream
+  int64_t log_every = 0;  ///< steps between lines in metrics.jsonl; 0 = one per epoch
+  std::string init_file;  ///< safetensors with the initial weights; empty = the model's own random stream
   bool double_precision = false;
-  bool island = false;         ///< engine: the whole model as one autograd island
+  bool island = false;  ///< engine: the whole model as one autograd island
   std::optional<EarlyStopping> early_stopping;
   CheckpointSpec checkpoint;
-  int64_t ranks = 0;           ///< how many ranks share the model; 0 = the planner's choice
+  int64_t ranks = 0;  ///< how many ranks share the model; 0 = the planner's choice
 };
 
 }  // namespace tutti::train

@@ -34,6 +34,19 @@ PosixFile PosixFile::create(const std::filesystem::path& path) {
   return {descriptor, path};
 }
 
+std::optional<PosixFile> PosixFile::create_new(const std::filesystem::path& path) {
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kMode);
+  if (descriptor < 0 && errno == EEXIST) return std::nullopt;
+  if (descriptor < 0) fail_with_errno("cannot create", path);
+  return PosixFile(descriptor, path);
+}
+
+PosixFile PosixFile::open_or_create(const std::filesystem::path& path) {
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, kMode);
+  if (descriptor < 0) fail_with_errno("cannot open", path);
+  return {descriptor, path};
+}
+
 PosixFile::PosixFile(int descriptor, std::filesystem::path path) : descriptor_(descriptor), path_(std::move(path)) {}
 
 PosixFile::PosixFile(PosixFile&& other) noexcept
@@ -79,6 +92,22 @@ void PosixFile::write(std::span<const std::byte> bytes) {
   }
 }
 
+int64_t PosixFile::write_what_fits(int64_t offset_bytes, std::span<const std::byte> bytes) noexcept {
+  int64_t written_bytes = 0;
+  while (!bytes.empty()) {
+    const ssize_t count = ::pwrite(descriptor_, bytes.data(), bytes.size(), offset_bytes + written_bytes);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
+    bytes = bytes.subspan(static_cast<size_t>(count));
+    written_bytes += count;
+  }
+  return written_bytes;
+}
+
+void PosixFile::resize(int64_t size_bytes) {
+  if (::ftruncate(descriptor_, size_bytes) != 0) fail("cannot change the size of");
+}
+
 void PosixFile::sync() {
   if (::fsync(descriptor_) != 0) fail("cannot write to the storage device");
 }
@@ -90,5 +119,21 @@ void PosixFile::close() {
 void PosixFile::fail(const char* what) const { fail_with_errno(what, path_); }
 
 void sync_directory(const std::filesystem::path& directory) { PosixFile::open(directory).sync(); }
+
+void replace_file(const std::filesystem::path& file, std::string_view text) {
+  const std::filesystem::path aside = file.string() + ".writing";
+  try {
+    PosixFile writer = PosixFile::create(aside);
+    writer.write(std::as_bytes(std::span(text)));
+    writer.sync();
+    writer.close();
+    std::filesystem::rename(aside, file);
+  } catch (...) {
+    std::error_code ignored;
+    std::filesystem::remove(aside, ignored);
+    throw;
+  }
+  sync_directory(file.has_parent_path() ? file.parent_path() : std::filesystem::path("."));
+}
 
 }  // namespace tutti::train

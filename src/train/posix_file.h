@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
+#include <string_view>
 
 namespace tutti::train {
 
@@ -17,6 +19,10 @@ class PosixFile {
   static PosixFile open(const std::filesystem::path& path);
   /// Makes an empty file for writing, or empties the one that is there.
   static PosixFile create(const std::filesystem::path& path);
+  /// Makes an empty file for writing; none, where there is a file of this name already.
+  static std::optional<PosixFile> create_new(const std::filesystem::path& path);
+  /// Opens a file for writing and keeps what it holds; makes an empty one where there is none.
+  static PosixFile open_or_create(const std::filesystem::path& path);
 
   PosixFile(PosixFile&& other) noexcept;
   PosixFile& operator=(PosixFile&& other) noexcept;
@@ -29,6 +35,13 @@ class PosixFile {
 
   /// Appends all of `bytes`.
   void write(std::span<const std::byte> bytes);
+
+  /// Writes from the given offset as much as there is room for, and returns how many bytes that are: fewer than `bytes`
+  /// has where the file cannot grow. Does not throw.
+  int64_t write_what_fits(int64_t offset_bytes, std::span<const std::byte> bytes) noexcept;
+
+  /// Cuts the file to this length, or lengthens it by zeros.
+  void resize(int64_t size_bytes);
 
   /// Returns once the content is on the storage device.
   void sync();
@@ -46,6 +59,10 @@ class PosixFile {
 
 /// Returns once the entries of a directory (a rename in it, a new file) are on the storage device.
 void sync_directory(const std::filesystem::path& directory);
+
+/// Makes `text` the content of `file` as a whole and durably: written aside, synced, renamed, the directory synced. What
+/// was there before stays when that fails. Throws std::system_error naming the file.
+void replace_file(const std::filesystem::path& file, std::string_view text);
 
 }  // namespace tutti::train
 

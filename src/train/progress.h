@@ -13,8 +13,8 @@ namespace tutti::train {
 
 /// The same on every member of a team, at every step boundary.
 struct Progress {
-  int64_t step = 0;               ///< optimizer steps done
-  double epoch_loss_sum = 0;      ///< since the epoch began
+  int64_t step = 0;           ///< optimizer steps done
+  double epoch_loss_sum = 0;  ///< since the epoch began
   double epoch_denominator = 0;
   std::vector<int64_t> grain_rows;  ///< training rows each grain has seen
   PlateauState plateau;

@@ -12,8 +12,8 @@
 namespace tutti::train {
 
 struct TrialResult {
-  int64_t region_bytes = 0;    ///< most that a lane's region held
-  double step_seconds = 0;     ///< one grain, forward, loss and backward, when warm
+  int64_t region_bytes = 0;       ///< most that a lane's region held
+  double step_seconds = 0;        ///< one grain, forward, loss and backward, when warm
   double evaluation_seconds = 0;  ///< one evaluation batch of each data set
 };
 

@@ -32,7 +32,8 @@ std::shared_ptr<const program::Program> Programs::of(const ModelSpec& spec) {
 
 namespace {
 
-/// Rows at fault must end this model alone, and not before it has met them: then the prediction stands in for the trial.
+/// Rows at fault must end this model alone, and not before it has met them: then the prediction stands in for the
+/// trial.
 int64_t region_need(const ModelSpec& spec, const std::shared_ptr<const program::Program>& program) {
   try {
     return run_trial(spec, program).region_bytes;
@@ -93,17 +94,9 @@ std::vector<ModelRun*> UnifiedNetwork::start_runs() {
       std::optional<Checkpoint> resumed;
       if (member.resumed_step) resumed = CheckpointStore(folder).read(*member.resumed_step);
       ModelMemory memory(prepared.layout, *prepared.graph, *fused_);
-      ModelRunSetup setup{member.spec,
-                          prepared.program,
-                          prepared.graph,
-                          line_of(member),
-                          options_.rank,
-                          options_.lane_count,
-                          folder,
-                          resumed ? &*resumed : nullptr,
-                          options_.stop,
-                          options_.notify,
-                          options_.trace};
+      ModelRunSetup setup{member.spec,   prepared.program,    prepared.graph, line_of(member),
+                          options_.rank, options_.lane_count, folder,         resumed ? &*resumed : nullptr,
+                          options_.stop, options_.notify,     options_.trace};
       runs_.push_back(std::make_unique<ModelRun>(std::move(setup), std::move(memory)));
       started.push_back(runs_.back().get());
     } catch (const std::exception& error) {

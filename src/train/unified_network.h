@@ -42,8 +42,8 @@ struct UnifiedNetworkOptions {
 
 /// Bytes, by what they are for.
 struct MemoryReport {
-  int64_t fused_bytes = 0;   ///< parameters, gradients, moments, the graphs' own buffers
-  int64_t region_bytes = 0;  ///< what one lane's region must hold: the largest program's need
+  int64_t fused_bytes = 0;     ///< parameters, gradients, moments, the graphs' own buffers
+  int64_t region_bytes = 0;    ///< what one lane's region must hold: the largest program's need
   int64_t exchange_bytes = 0;  ///< what the sums over teams allocate, were they all in flight at once
 
   int64_t planned_bytes(int64_t lane_count) const { return fused_bytes + lane_count * region_bytes + exchange_bytes; }
