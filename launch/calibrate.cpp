@@ -11,7 +11,7 @@
 #include "launch/lane_benchmark.h"
 #include "launch/lane_thread.h"
 #include "launch/link_benchmark.h"
-#include "launch/output_folder.h"
+#include "src/train/posix_file.h"
 
 namespace tutti::launch {
 
@@ -61,7 +61,7 @@ int calibrate_command(const std::vector<std::string>& arguments) {
   const Calibration calibration = measure(world);
   if (world.rank() != 0) return kDone;
   const std::string json = nlohmann::json(calibration).dump(1) + "\n";
-  if (line.has("out")) replace_file(line.text("out"), json);
+  if (line.has("out")) train::replace_file(line.text("out"), json);
   fmt::print("{}", line.has("json") ? json : to_table(calibration));
   return kDone;
 }

@@ -2,8 +2,8 @@
 
 #include <yaml-cpp/yaml.h>
 
-#include "launch/output_folder.h"
 #include "launch/text_file.h"
+#include "src/train/posix_file.h"
 
 namespace tutti::launch {
 
@@ -53,7 +53,7 @@ std::string model_yaml(const train::ModelSpec& spec) {
 void write_model_description(const std::filesystem::path& folder, const train::ModelSpec& spec) {
   std::filesystem::create_directories(folder);
   const auto write = [&](const char* name, const std::string& text) {
-    if (read_text(folder / name) != text) replace_file(folder / name, text);
+    if (read_text(folder / name) != text) train::replace_file(folder / name, text);
   };
   write("model.yaml", model_yaml(spec));
   write("model.py", spec.python);

@@ -4,8 +4,8 @@
 
 #include "launch/command.h"
 #include "launch/model_description.h"
-#include "launch/output_folder.h"
 #include "launch/text_file.h"
+#include "src/train/posix_file.h"
 
 namespace tutti::launch {
 
@@ -18,7 +18,7 @@ nlohmann::json load_options_of(const Job& job) {
 void save_job(const Job& job, const fs::path& out) {
   const std::optional<std::string> text = read_text(job.file);
   if (!text) throw UsageError(fmt::format("{}: expected a job file that can be read, found none", job.file.string()));
-  replace_file(out / "job.yaml", *text);
+  train::replace_file(out / "job.yaml", *text);
   for (const train::ModelSpec& model : job.models) write_model_description(out / "models" / model.name, model);
 }
 

@@ -1,63 +1,49 @@
 #include "src/train/metrics_log.h"
 
-#include <fcntl.h>
-#include <unistd.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <cerrno>
+#include <span>
 #include <system_error>
-#include <utility>
 
 namespace tutti::train {
 
-namespace {
-
-[[noreturn]] void fail(const char* doing, const std::filesystem::path& path) {
-  throw std::system_error(errno, std::generic_category(), std::string(doing) + " " + path.string());
+MetricsLog::MetricsLog(const std::filesystem::path& file, int64_t keep_bytes) : file_(PosixFile::open_or_create(file)) {
+  const int64_t size_bytes = file_.size_bytes();
+  if (size_bytes < keep_bytes) {
+    spdlog::warn(
+        "{}: expected the {} bytes that the checkpoint speaks of, found {}; its lines before the checkpoint are "
+        "lost in part, the training goes on with the same bits",
+        file.string(), keep_bytes, size_bytes);
+  }
+  written_bytes_ = std::min(keep_bytes, size_bytes);
+  file_.resize(written_bytes_);
 }
 
-}  // namespace
-
-MetricsLog::MetricsLog(std::filesystem::path file, int64_t keep_bytes) : path_(std::move(file)) {
-  descriptor_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-  if (descriptor_ < 0) fail("cannot open", path_);
-  const off_t size = lseek(descriptor_, 0, SEEK_END);
-  if (size < 0) fail("cannot measure", path_);
-  written_bytes_ = std::min<int64_t>(keep_bytes, size);
-  if (ftruncate(descriptor_, written_bytes_) != 0) fail("cannot cut back", path_);
-}
-
-MetricsLog::~MetricsLog() {
-  if (descriptor_ < 0) return;
-  write_out();
-  close(descriptor_);
-}
-
-MetricsLog::MetricsLog(MetricsLog&& other) noexcept
-    : path_(std::move(other.path_)),
-      descriptor_(std::exchange(other.descriptor_, -1)),
-      written_bytes_(other.written_bytes_),
-      unwritten_(std::move(other.unwritten_)) {}
+MetricsLog::~MetricsLog() { write_what_fits(); }
 
 void MetricsLog::write(const nlohmann::json& line) {
   unwritten_ += line.dump() + '\n';
-  write_out();
+  write_what_fits();
 }
 
-bool MetricsLog::write_out() {
-  while (!unwritten_.empty()) {
-    const ssize_t count = pwrite(descriptor_, unwritten_.data(), unwritten_.size(), written_bytes_);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return false;
-    written_bytes_ += count;
-    unwritten_.erase(0, static_cast<size_t>(count));
+void MetricsLog::write_out() {
+  file_.write_at(written_bytes_, std::as_bytes(std::span(unwritten_)));
+  written_bytes_ += std::ssize(unwritten_);
+  unwritten_.clear();
+}
+
+void MetricsLog::write_what_fits() noexcept {
+  try {
+    write_out();
+  } catch (const std::system_error&) {
+    // The lines stay in memory: the next one, or sync(), tries again from the same place.
   }
-  return true;
 }
 
 void MetricsLog::sync() {
-  if (!write_out()) fail("cannot write", path_);
-  if (fdatasync(descriptor_) != 0) fail("cannot sync", path_);
+  write_out();
+  file_.sync();
 }
 
 }  // namespace tutti::train

@@ -30,7 +30,8 @@ class MetricsLog {
   int64_t size_bytes() const { return written_bytes_ + static_cast<int64_t>(unwritten_.size()); }
 
  private:
-  bool write_out();
+  void write_out();
+  void write_what_fits() noexcept;
 
   PosixFile file_;
   int64_t written_bytes_ = 0;

@@ -92,16 +92,14 @@ void PosixFile::write(std::span<const std::byte> bytes) {
   }
 }
 
-int64_t PosixFile::write_what_fits(int64_t offset_bytes, std::span<const std::byte> bytes) noexcept {
-  int64_t written_bytes = 0;
+void PosixFile::write_at(int64_t offset_bytes, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const ssize_t count = ::pwrite(descriptor_, bytes.data(), bytes.size(), offset_bytes + written_bytes);
+    const ssize_t count = ::pwrite(descriptor_, bytes.data(), bytes.size(), offset_bytes);
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) break;
+    if (count < 0) fail("cannot write");
     bytes = bytes.subspan(static_cast<size_t>(count));
-    written_bytes += count;
+    offset_bytes += count;
   }
-  return written_bytes;
 }
 
 void PosixFile::resize(int64_t size_bytes) {

@@ -36,9 +36,8 @@ class PosixFile {
   /// Appends all of `bytes`.
   void write(std::span<const std::byte> bytes);
 
-  /// Writes from the given offset as much as there is room for, and returns how many bytes that are: fewer than `bytes`
-  /// has where the file cannot grow. Does not throw.
-  int64_t write_what_fits(int64_t offset_bytes, std::span<const std::byte> bytes) noexcept;
+  /// Writes all of `bytes` from the given offset on. Where that fails, a part of them may have been written.
+  void write_at(int64_t offset_bytes, std::span<const std::byte> bytes);
 
   /// Cuts the file to this length, or lengthens it by zeros.
   void resize(int64_t size_bytes);
@@ -60,8 +59,8 @@ class PosixFile {
 /// Returns once the entries of a directory (a rename in it, a new file) are on the storage device.
 void sync_directory(const std::filesystem::path& directory);
 
-/// Makes `text` the content of `file` as a whole and durably: written aside, synced, renamed, the directory synced. What
-/// was there before stays when that fails. Throws std::system_error naming the file.
+/// Makes `text` the content of `file` as a whole and durably: written aside, synced, renamed, the directory synced.
+/// What was there before stays when that fails. Throws std::system_error naming the file.
 void replace_file(const std::filesystem::path& file, std::string_view text);
 
 }  // namespace tutti::train
