@@ -101,18 +101,20 @@ FieldReader::FieldReader(const ModelSpec& spec, std::shared_ptr<const data::Data
   if (targets == Targets::kNeeded) target_ = field_named(data_->targets(), spec.data.target, "target");
   const auto& output = graph.values[static_cast<size_t>(graph.outputs.front())].shape;
   class_count_ = output.size() > 1 ? output[1] : 1;
+  if (target_) target_shape_ = target_row_shape(*target_, output, integer_target_);
 }
 
-at::Tensor FieldReader::gather_field(const data::Field& field, const graph::Value& value, std::span<const int64_t> rows,
-                                     const data::Augmentation& augmentation, data::AugmentationKey key) const {
-  const auto shape = batch_shape(rows.size(), field.shape);
-  if (value.type == at::kLong) {
-    at::Tensor out = at::empty(shape, at::kLong);
-    data_->gather_integers(field, rows, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max(), 0,
-                           {out.data_ptr<int64_t>(), static_cast<size_t>(out.numel())});
-    return out;
-  }
-  at::Tensor out = at::empty(shape, at::TensorOptions(precision_));
+at::Tensor FieldReader::gather_integers(const data::Field& field, const std::vector<int64_t>& row_shape,
+                                        std::span<const int64_t> rows, int64_t limit, int64_t ignored) const {
+  at::Tensor out = at::empty(batch_shape(rows.size(), row_shape), at::kLong);
+  data_->gather_integers(field, rows, 0, limit, ignored, {out.data_ptr<int64_t>(), static_cast<size_t>(out.numel())});
+  return out;
+}
+
+at::Tensor FieldReader::gather_reals(const data::Field& field, const std::vector<int64_t>& row_shape,
+                                     std::span<const int64_t> rows, const data::Augmentation& augmentation,
+                                     data::AugmentationKey key) const {
+  at::Tensor out = at::empty(batch_shape(rows.size(), row_shape), at::TensorOptions(precision_));
   const auto count = static_cast<size_t>(out.numel());
   if (precision_ == at::kDouble) {
     data_->gather(field, rows, augmentation, key, std::span<double>(out.data_ptr<double>(), count));
