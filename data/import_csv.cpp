@@ -13,6 +13,7 @@
 #include <set>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "data/byte_stream.h"
 #include "data/data_error.h"
@@ -21,6 +22,7 @@ namespace tutti::data {
 namespace {
 
 constexpr size_t kMostClasses = 100000;
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // of UTF-8; spreadsheets write it
 
 std::string_view trimmed(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \t");
@@ -35,6 +37,17 @@ std::optional<Number> number_in(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
   return value;
+}
+
+/// What to do about a line that was cut at none of its separators; empty where it has no other that is usual.
+std::string separator_hint(const std::vector<std::string>& cells) {
+  if (cells.size() != 1) return "";
+  for (const auto& [separator, option] : {std::pair{';', "';'"}, std::pair{'\t', "$'\\t'"}, std::pair{',', "','"}}) {
+    if (cells[0].find(separator) == std::string::npos) continue;
+    return fmt::format("; the first line is one cell that holds {}: give `--separator {}`",
+                       separator == '\t' ? "tabs" : fmt::format("'{}'", separator), option);
+  }
+  return "";
 }
 
 // Lines of a stream, cut into cells.
@@ -80,6 +93,7 @@ class CsvLines {
     }
     line = buffer_.substr(at_, end - at_);
     at_ = std::min(end + 1, buffer_.size());
+    if (line_number_ == 0 && line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
     if (line.ends_with('\r')) line.pop_back();
     ++line_number_;
     return true;
@@ -166,11 +180,18 @@ void CsvSource::find_targets() {
   if (options_.targets.empty()) target_columns_ = {width - 1};
   for (const std::string& target : options_.targets) {
     const auto named = has_header_ ? std::find(names_.begin(), names_.end(), target) : names_.end();
+    if (std::count(names_.begin(), names_.end(), target) > 1 && has_header_) {
+      throw DataError(
+          fmt::format("{}: target '{}': expected a name of one column, found {} of that name; give the "
+                      "column's number from 0 to {}",
+                      lines_.name(), target, std::count(names_.begin(), names_.end(), target), width - 1));
+    }
     size_t column = static_cast<size_t>(named - names_.begin());
     if (column == width) column = number_in<size_t>(target).value_or(width);
     if (column >= width) {
       throw DataError(fmt::format("{}: target '{}': expected the name of a column{} or its number from 0 to {}",
-                                  lines_.name(), target, has_header_ ? "" : " (there is no header)", width - 1));
+                                  lines_.name(), target, has_header_ ? "" : " (there is no header)", width - 1) +
+                      separator_hint(names_));
     }
     target_columns_.push_back(column);
   }
@@ -179,7 +200,9 @@ void CsvSource::find_targets() {
       input_columns_.push_back(column);
     }
   }
-  if (input_columns_.empty()) throw DataError(fmt::format("{}: no column is left as an input", lines_.name()));
+  if (input_columns_.empty()) {
+    throw DataError(fmt::format("{}: no column is left as an input", lines_.name()) + separator_hint(names_));
+  }
 }
 
 void CsvSource::check_width(const std::vector<std::string>& cells) const {

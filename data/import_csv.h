@@ -20,9 +20,10 @@ struct CsvOptions {
   char separator = ',';
 };
 
-/// A table, plain or gzip; cells may stand in double quotes ("" is a quote), without line breaks. Gives the input `x`
-/// (float32, all columns that are no targets; an empty cell is NaN) and the target `y`: int64 or float32, a scalar for
-/// one column; the words of one column become int64 numbers of the sorted class names. Throws DataError with the line.
+/// A table in UTF-8, plain or gzip; cells may stand in double quotes ("" is a quote), without line breaks. Gives the
+/// input `x` (float32, all columns that are no targets; an empty cell is NaN) and the target `y`: int64 or float32, a
+/// scalar for one column; the words of one column become int64 numbers of the sorted class names. Throws DataError with
+/// the line.
 std::unique_ptr<RowSource> import_csv(const std::filesystem::path& path, const CsvOptions& options);
 
 }  // namespace tutti::data

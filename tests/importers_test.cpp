@@ -224,6 +224,31 @@ TEST_F(Importers, NameTheLineOfABadCsv) {
   EXPECT_THAT(fault("a,b\n1,2.5\n", {.target_type = CsvOptions::TargetType::kInteger}), HasSubstr("no integer"));
 }
 
+TEST_F(Importers, ReadCsvBehindAByteOrderMark) {
+  write_file(folder_ / "a.csv", "\xEF\xBB\xBFprice,width\n1.5,2\n3,4\n");
+  const auto source = import_csv(folder_ / "a.csv", {.targets = {"price"}});
+  EXPECT_EQ(source->row_count(), 2);
+  EXPECT_THAT(values_of<float>(rows_of(*source, 2)[1]), ElementsAre(1.5f, 3));
+  write_file(folder_ / "a.csv",
+             "\xEF\xBB\xBF"
+             "1,2\n3,4\n");
+  EXPECT_EQ(import_csv(folder_ / "a.csv", {})->row_count(), 2);
+}
+
+TEST_F(Importers, RefuseACsvTargetThatNamesTwoColumns) {
+  write_file(folder_ / "a.csv", "a,b,b\n1,2,3\n");
+  EXPECT_THAT(message_of([&] { import_csv(folder_ / "a.csv", {.targets = {"b"}}); }),
+              AllOf(HasSubstr("target 'b'"), HasSubstr("found 2 of that name"), HasSubstr("from 0 to 2")));
+  EXPECT_THAT(values_of<int64_t>(rows_of(*import_csv(folder_ / "a.csv", {.targets = {"1"}}), 1)[1]), ElementsAre(2));
+}
+
+TEST_F(Importers, PointToTheSeparatorOfACsvInOneCell) {
+  write_file(folder_ / "a.csv", "a;b\n1;2\n");
+  EXPECT_THAT(message_of([&] { import_csv(folder_ / "a.csv", {}); }),
+              AllOf(HasSubstr("no column is left as an input"), HasSubstr("--separator ';'")));
+  EXPECT_THAT(message_of([&] { import_csv(folder_ / "a.csv", {.targets = {"b"}}); }), HasSubstr("--separator ';'"));
+}
+
 Bytes npy(const Bytes& descr, const Bytes& shape, const Bytes& elements, int version = 1,
           const Bytes& order = "False") {
   Bytes header = "{'descr': '" + descr + "', 'fortran_order': " + order + ", 'shape': " + shape + ", }";
