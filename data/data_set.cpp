@@ -122,6 +122,7 @@ class ShardedDataSet : public DataSet {
   const std::vector<Field>& targets() const override { return targets_; }
   uint64_t fingerprint() const override { return fingerprint_; }
   int64_t read_bytes() const override { return read_bytes_.load(std::memory_order_relaxed); }
+  std::vector<std::filesystem::path> files() const override;
   std::string place_of(int64_t row) const override;
 
   void gather(const Field& field, std::span<const int64_t> rows, const Augmentation& augmentation, AugmentationKey key,
@@ -231,6 +232,12 @@ ShardedDataSet::Place ShardedDataSet::find(int64_t row) const {
   }
   const auto after = std::upper_bound(shard_begin_.begin(), shard_begin_.end(), row);
   return {static_cast<size_t>(after - shard_begin_.begin() - 1), row - *(after - 1)};
+}
+
+std::vector<std::filesystem::path> ShardedDataSet::files() const {
+  std::vector<std::filesystem::path> files;
+  for (const ShardInfo& shard : shards_) files.push_back(shard.path);
+  return files;
 }
 
 std::string ShardedDataSet::place_of(int64_t row) const {

@@ -75,6 +75,9 @@ class DataSet {
   /// Bytes read from shards so far, by this process: rows gathered, and blocks read to verify or stream them.
   virtual int64_t read_bytes() const = 0;
 
+  /// The shards, in the order of their rows; none where the rows are in no file.
+  virtual std::vector<std::filesystem::path> files() const { return {}; }
+
   /// The file and the row within it that hold a global row, for messages: "digits/train-0.h5, row 17".
   virtual std::string place_of(int64_t row) const = 0;
 };

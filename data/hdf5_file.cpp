@@ -48,9 +48,8 @@ std::string innermost_reason() {
   return reason.empty() ? "the library gives no reason" : reason;
 }
 
-Hdf5Handle owned(hid_t id, Hdf5Handle::CloseFunction close, const std::string& object, const std::string& action,
-                 std::source_location where = std::source_location::current()) {
-  return {check_hdf5(id, object, action, where), close};
+Hdf5Handle owned(hid_t id, Hdf5Handle::CloseFunction close, const std::string& object, const std::string& action) {
+  return {check_hdf5(id, object, action), close};
 }
 
 hid_t native_type(ElementType type) {
@@ -158,11 +157,11 @@ void throw_if_truncated(const Hdf5Error& error, const std::string& name) {
 
 }  // namespace
 
-int64_t check_hdf5(int64_t result, const std::string& object, const std::string& action, std::source_location where) {
+int64_t check_hdf5(int64_t result, const std::string& object, const std::string& action) {
   if (result >= 0) return result;
   const std::string reason = innermost_reason();
   H5Eclear2(H5E_DEFAULT);
-  throw Hdf5Error(fmt::format("{}: cannot {}: {} (HDF5, in {})", object, action, reason, where.function_name()));
+  throw Hdf5Error(fmt::format("{}: cannot {}: {} (HDF5)", object, action, reason));
 }
 
 Hdf5Handle::Hdf5Handle(Hdf5Handle&& other) noexcept
@@ -292,6 +291,25 @@ std::vector<int64_t> Hdf5Dataset::shape() const {
   std::vector<hsize_t> extents(static_cast<size_t>(rank));
   check_hdf5(H5Sget_simple_extent_dims(space.id(), extents.data(), nullptr), name_, "read the extents");
   return {extents.begin(), extents.end()};
+}
+
+void Hdf5Dataset::check_filters() const {
+  const LibraryLock lock;
+  const Hdf5Handle properties = owned(H5Dget_create_plist(handle_.id()), H5Pclose, name_, "read the filters");
+  const int64_t count = check_hdf5(H5Pget_nfilters(properties.id()), name_, "read the filters");
+  for (unsigned i = 0; i < static_cast<unsigned>(count); ++i) {
+    char filter_name[64] = "";
+    size_t value_count = 0;
+    unsigned flags = 0, config = 0;
+    const H5Z_filter_t filter =
+        H5Pget_filter2(properties.id(), i, &flags, &value_count, nullptr, sizeof filter_name, filter_name, &config);
+    check_hdf5(filter, name_, "read the filters");
+    if (check_hdf5(H5Zfilter_avail(filter), name_, "look for a filter") > 0) continue;
+    throw Hdf5Error(
+        fmt::format("{}: is compressed by filter {}{}{}, which this HDF5 library lacks; write it with gzip "
+                    "or without compression",
+                    name_, filter, filter_name[0] != '\0' ? " " : "", filter_name));
+  }
 }
 
 std::optional<int64_t> Hdf5Dataset::offset_bytes() const {

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <source_location>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,8 +22,7 @@ class Hdf5Error : public DataError {
 };
 
 /// Returns `result` of an HDF5 call made for `object`, or throws Hdf5Error when it is negative.
-int64_t check_hdf5(int64_t result, const std::string& object, const std::string& action,
-                   std::source_location where = std::source_location::current());
+int64_t check_hdf5(int64_t result, const std::string& object, const std::string& action);
 
 /// Owns one HDF5 identifier.
 class Hdf5Handle {
@@ -74,6 +72,9 @@ class Hdf5Dataset : public Hdf5Object {
   /// Throws Hdf5Error for a type that is no ElementType.
   ElementType type() const;
   std::vector<int64_t> shape() const;
+
+  /// Throws Hdf5Error naming a filter (compression) that the library cannot undo.
+  void check_filters() const;
 
   /// Where the rows begin in the file, when they lie there one after the other as this machine stores them; nothing
   /// when they are chunked, compressed, elsewhere, or of another byte order.

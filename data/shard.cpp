@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <cmath>
 #include <span>
 
 #include "data/hdf5_file.h"
@@ -33,13 +33,35 @@ void check_normalisation(const Field& field, const std::string& name) {
                     "all or one per channel of {}",
                     name, channels, field.deviation.size(), describe(field)));
   }
-  if (std::any_of(field.deviation.begin(), field.deviation.end(), [](double value) { return !(value > 0); })) {
-    throw DataError(fmt::format("{}: a deviation is not greater than 0", name));
+  const auto fault = [&](const char* what, const char* expected, double found) {
+    throw DataError(
+        fmt::format("{}: attribute '{}': expected {}, found {}; make the shard again", name, what, expected, found));
+  };
+  for (const double mean : field.mean) {
+    if (!std::isfinite(mean)) fault("mean", "finite numbers", mean);
+  }
+  for (const double deviation : field.deviation) {
+    if (!(deviation > 0) || std::isinf(deviation)) fault("deviation", "finite numbers greater than 0", deviation);
+  }
+}
+
+void check_classes(const Field& field, const std::string& name) {
+  const auto names = static_cast<int64_t>(field.class_names.size());
+  if (field.class_count < 0) {
+    throw DataError(fmt::format("{}: attribute 'class_count': expected 0 or more, found {}; make the shard again", name,
+                                field.class_count));
+  }
+  if (names != 0 && names != field.class_count) {
+    throw DataError(
+        fmt::format("{}: attribute 'class_names': expected one name for each of {} classes, found {}; make "
+                    "the shard again",
+                    name, field.class_count, names));
   }
 }
 
 ShardColumn read_column(const Hdf5File& file, FieldRole role, const std::string& field_name, const ShardInfo& info) {
   const Hdf5Dataset dataset = file.open_dataset(dataset_path(role, field_name));
+  dataset.check_filters();
   ShardColumn column{role, {}, dataset.offset_bytes(), {}};
   Field& field = column.field;
   field.name = field_name;
@@ -56,6 +78,7 @@ ShardColumn read_column(const Hdf5File& file, FieldRole role, const std::string&
   field.class_count = dataset.has_attribute("class_count") ? dataset.integer_attribute("class_count")
                                                            : static_cast<int64_t>(field.class_names.size());
   check_normalisation(field, dataset.name());
+  check_classes(field, dataset.name());
   column.checksums = read_checksums(file, checksum_path(role, field_name), info.row_count);
   const int64_t end_bytes = column.offset_bytes.value_or(0) + info.row_count * field.row_bytes();
   if (column.offset_bytes && end_bytes > info.file_bytes) {
@@ -88,12 +111,21 @@ ShardInfo read_shard_info(const std::filesystem::path& path) {
                                 path.string(), kShardVersion, version));
   }
   info.row_count = file.integer_attribute("rows");
+  if (info.row_count < 0) {
+    throw DataError(fmt::format("{}: attribute 'rows': expected 0 or more, found {}; make the shard again",
+                                path.string(), info.row_count));
+  }
   for (const FieldRole role : {FieldRole::kInput, FieldRole::kTarget}) {
     const std::string group = role == FieldRole::kInput ? "/inputs" : "/targets";
-    if (!file.has(group)) continue;
-    for (const std::string& name : file.names_in(group)) info.columns.push_back(read_column(file, role, name, info));
+    const std::vector<std::string> names = file.has(group) ? file.names_in(group) : std::vector<std::string>{};
+    if (names.empty() && role == FieldRole::kInput) {
+      throw DataError(
+          fmt::format("{}: expected at least one data set in the group {}, found none; make the shard "
+                      "again with `tutti shard`",
+                      path.string(), group));
+    }
+    for (const std::string& name : names) info.columns.push_back(read_column(file, role, name, info));
   }
-  if (info.columns.empty()) throw DataError(fmt::format("{}: holds no field in /inputs or /targets", path.string()));
   return info;
 }
 

@@ -8,8 +8,12 @@
 #include <sys/wait.h>
 
 #include <csignal>
+#include <limits>
+#include <optional>
 #include <thread>
 
+#include "data/hdf5_file.h"
+#include "data/shard.h"
 #include "tests/shard_files.h"
 
 namespace tutti::data {
@@ -180,6 +184,54 @@ TEST_F(DataSetFiles, NameAFileThatIsNoShard) {
   write_three_shards();
   write_file(folder_ / "train-1.h5", "hello");
   EXPECT_THAT(message_of([&] { open(); }), AllOf(HasSubstr("train-1.h5"), HasSubstr("cannot open")));
+}
+
+// A shard that another program wrote, of 2 rows; its fields' attributes are given, or left out where they are empty.
+struct ForeignShard {
+  int64_t rows = 2;
+  std::string input = "/inputs";
+  std::vector<double> mean{}, deviation{};
+  std::vector<std::string> class_names{};
+  std::optional<int64_t> class_count{};
+};
+
+void write_foreign(const std::filesystem::path& path, const ForeignShard& shard) {
+  std::filesystem::remove(path);
+  Hdf5File file = Hdf5File::create(path);
+  file.write_attribute("format", std::string(kShardFormat));
+  file.write_attribute("version", kShardVersion);
+  file.write_attribute("rows", shard.rows);
+  file.create_group(shard.input);
+  file.create_group("/targets");
+  const int64_t extents[] = {2};
+  Hdf5Dataset x = file.create_dataset(shard.input + "/x", ElementType::kFloat32, extents, Hdf5Storage::kContiguous);
+  if (!shard.mean.empty()) x.write_attribute("mean", shard.mean);
+  if (!shard.deviation.empty()) x.write_attribute("deviation", shard.deviation);
+  Hdf5Dataset y = file.create_dataset("/targets/y", ElementType::kInt32, extents, Hdf5Storage::kContiguous);
+  if (!shard.class_names.empty()) y.write_attribute("class_names", shard.class_names);
+  if (shard.class_count) y.write_attribute("class_count", *shard.class_count);
+  file.close();
+}
+
+TEST_F(DataSetFiles, NameWhatIsWrongWithAShardOfAnotherProgram) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  const auto fault = [&](const ForeignShard& shard) {
+    write_foreign(folder_ / "a.h5", shard);
+    return message_of([&] { DataSet::open({folder_ / "a.h5"}); });
+  };
+  write_foreign(folder_ / "a.h5", {});
+  EXPECT_EQ(DataSet::open({folder_ / "a.h5"})->row_count(), 2);
+  EXPECT_THAT(fault({.rows = -1}), AllOf(HasSubstr("a.h5: attribute 'rows'"), HasSubstr("found -1")));
+  EXPECT_THAT(fault({.input = "/input"}),
+              AllOf(HasSubstr("a.h5"), HasSubstr("group /inputs"), HasSubstr("found none")));
+  EXPECT_THAT(fault({.mean = {kNan}, .deviation = {1}}),
+              AllOf(HasSubstr("/inputs/x: attribute 'mean'"), HasSubstr("nan")));
+  EXPECT_THAT(fault({.mean = {0}, .deviation = {kNan}}), AllOf(HasSubstr("attribute 'deviation'"), HasSubstr("nan")));
+  EXPECT_THAT(fault({.mean = {0}, .deviation = {0}}), AllOf(HasSubstr("greater than 0"), HasSubstr("found 0")));
+  EXPECT_THAT(fault({.class_count = -3}),
+              AllOf(HasSubstr("/targets/y: attribute 'class_count'"), HasSubstr("found -3")));
+  EXPECT_THAT(fault({.class_names = {"cat", "dog"}, .class_count = 3}),
+              AllOf(HasSubstr("each of 3 classes"), HasSubstr("found 2")));
 }
 
 TEST_F(DataSetFiles, NameACutFileAtOpenWithBothSizes) {
