@@ -48,13 +48,14 @@ int run_command(const std::vector<std::string>& arguments) {
     print_help();
     return arguments.empty() ? kBadInput : kDone;
   }
+  if (arguments[0] == "--version") return version_command({arguments.begin() + 1, arguments.end()});
   std::vector<std::string> names;
   for (const Command& command : commands()) {
     if (command.name == arguments[0]) return command.run({arguments.begin() + 1, arguments.end()});
     names.push_back(command.name);
   }
-  throw UsageError(fmt::format("expected a command, found `{}`; did you mean `{}`? `tutti --help` lists them", arguments[0],
-                               graph::nearest_name(arguments[0], names)));
+  throw UsageError(fmt::format("expected a command, found `{}`; did you mean `{}`? `tutti --help` lists them",
+                               arguments[0], graph::nearest_name(arguments[0], names)));
 }
 
 }  // namespace tutti::launch

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include "launch/command.h"
 #include "launch/command_line.h"
@@ -25,6 +26,7 @@ constexpr const char* kHelp = R"(Usage: tutti eval OUT [options]
 
 Loss and metrics of the models in the output folder OUT, on the validation and test data of their
 job, by the same sums as training's own evaluations. Of the job only OUT and the data are needed.
+Models without weights or without such data are named and left out.
 
 {}
 Examples:
@@ -67,22 +69,18 @@ std::vector<train::ModelSpec> chosen_models(const CommandLine& line, const Job& 
   return chosen;
 }
 
-nlohmann::json evaluate(train::ModelSpec spec, const fs::path& weights, train::Programs& programs,
-                        const std::shared_ptr<const data::DataSet>& other_data) {
+/// The model's results; none when there are no data to evaluate it on.
+std::optional<nlohmann::json> evaluate(train::ModelSpec spec, const fs::path& weights, train::Programs& programs,
+                                       const std::shared_ptr<const data::DataSet>& other_data) {
   if (other_data) {
     spec.data.validation = nullptr;
     spec.data.test = other_data;
   }
+  if (!spec.data.validation && !spec.data.test) return std::nullopt;
   const auto program = programs.of(spec);
   nlohmann::json result = {{"name", spec.name}, {"weights", weights.parent_path().filename().string()}};
   nlohmann::json metrics = TrainedModel(std::move(spec), program, weights).evaluate();
   if (other_data) metrics = {{"data", metrics.at("test")}};
-  if (metrics.empty()) {
-    throw UsageError(
-        fmt::format("model {}: expected a job with validation or test data, found neither; give shards "
-                    "with --data",
-                    result["name"].get<std::string>()));
-  }
   result.update(metrics);
   return result;
 }
@@ -128,13 +126,20 @@ int eval_command(const std::vector<std::string>& arguments) {
     const fs::path folder = out / "models" / model.name;
     const auto weights = find_weights(folder, line.text("weights", ""));
     if (weights) {
-      results.push_back(evaluate(model, *weights, programs, other_data));
+      if (const auto result = evaluate(model, *weights, programs, other_data)) {
+        results.push_back(*result);
+      } else {
+        fmt::print(stderr,
+                   "tutti eval: model {}: expected validation or test data in the job, found neither; left out. "
+                   "Give shards with --data\n",
+                   model.name);
+      }
     } else {
       fmt::print(stderr, "tutti eval: model {}: expected weights{}, found {}; left out\n", model.name,
                  line.has("weights") ? " `" + line.text("weights") + "`" : "", known_weights(folder));
     }
   }
-  if (results.empty()) line.refuse(fmt::format("{}: expected models with weights, found none", out.string()));
+  if (results.empty()) line.refuse(fmt::format("{}: expected models with weights and data, found none", out.string()));
   fmt::print("{}", line.has("json") ? results.dump(1) + "\n" : table_text(results));
   return kDone;
 }

@@ -50,13 +50,18 @@ std::string model_yaml(const train::ModelSpec& spec) {
   return std::string(out.c_str()) + "\n";
 }
 
+std::string model_py(const train::ModelSpec& spec) {
+  // The source ends inside of __init__.
+  return spec.python + (spec.double_precision ? "        self.double()\n" : "");
+}
+
 void write_model_description(const std::filesystem::path& folder, const train::ModelSpec& spec) {
   std::filesystem::create_directories(folder);
   const auto write = [&](const char* name, const std::string& text) {
     if (read_text(folder / name) != text) train::replace_file(folder / name, text);
   };
   write("model.yaml", model_yaml(spec));
-  write("model.py", spec.python);
+  write("model.py", model_py(spec));
 }
 
 }  // namespace tutti::launch

@@ -13,6 +13,9 @@ namespace tutti::launch {
 /// numbers, with defaults written out.
 std::string model_yaml(const train::ModelSpec& spec);
 
+/// The network as a PyTorch module of the model's precision.
+std::string model_py(const train::ModelSpec& spec);
+
 /// Writes model.yaml and model.py into `folder`, which is made if absent. Files that hold the same text already stay.
 /// Throws std::system_error naming the file.
 void write_model_description(const std::filesystem::path& folder, const train::ModelSpec& spec);

@@ -7,6 +7,7 @@
 #include "launch/calibration.h"
 #include "launch/command.h"
 #include "launch/command_line.h"
+#include "launch/counted.h"
 #include "launch/job.h"
 #include "launch/job_node.h"
 #include "launch/lane_count.h"
@@ -73,6 +74,7 @@ int plan_command(const std::vector<std::string>& arguments) {
   if (line.helped()) return kDone;
   JobOptions options;
   options.settings = line.texts("set");
+  options.out = ".";  // a plan writes nothing, so `run: out` may be absent
   const Costs costs = line.has("measure") ? Costs::kMeasured : Costs::kPredicted;
   compute_as_lane();
   const Job job = load_job(line.text("job"), options);
@@ -85,8 +87,8 @@ int plan_command(const std::vector<std::string>& arguments) {
     return kDone;
   }
   for (const std::string& warning : job.warnings) fmt::print("warning: {}\n", warning);
-  fmt::print("{} models on {} rank(s) of {} lane(s), {:.1f} GiB each\n{}", job.models.size(), cluster.ranks.size(),
-             cluster.ranks.front().lane_count,
+  fmt::print("{} on {} of {}, {:.1f} GiB each\n{}", counted(job.models.size(), "model"),
+             counted(cluster.ranks.size(), "rank"), counted(cluster.ranks.front().lane_count, "lane"),
              static_cast<double>(cluster.ranks.front().memory_bytes) / (int64_t{1} << 30), to_table(outlook));
   return kDone;
 }

@@ -6,6 +6,7 @@
 
 #include "launch/command.h"
 #include "launch/command_line.h"
+#include "launch/counted.h"
 #include "launch/lane_thread.h"
 #include "launch/prediction_file.h"
 #include "launch/saved_job.h"
@@ -49,8 +50,8 @@ const train::ModelSpec& chosen_model(const CommandLine& line, const Job& job) {
     if (model.name == name) return model;
     names.push_back(model.name);
   }
-  line.refuse(fmt::format("--model: expected one of {} models of the job, found `{}`; did you mean `{}`?", names.size(),
-                          name, graph::nearest_name(name, names)));
+  line.refuse(fmt::format("--model: expected one of {} of the job, found `{}`; did you mean `{}`?",
+                          counted(names.size(), "model"), name, graph::nearest_name(name, names)));
 }
 
 /// The classes that a classifier's outputs stand for; none when it is none.
@@ -71,6 +72,11 @@ int predict_command(const std::vector<std::string>& arguments) {
   const fs::path folder = line.text("folder");
   const std::string file = line.text("out");
   if (!line.has("data")) line.refuse("expected --data, found none; `tutti predict --help` shows how");
+  const fs::path written_to = fs::path(file).parent_path();
+  if (!written_to.empty() && !fs::is_directory(written_to)) {
+    line.refuse(fmt::format("--out: expected a file in a folder that exists, found no folder {}; make it first",
+                            written_to.string()));
+  }
   compute_as_lane();
   const Job job = load_saved_job(folder);
   const train::ModelSpec& spec = chosen_model(line, job);
@@ -85,7 +91,7 @@ int predict_command(const std::vector<std::string>& arguments) {
   TrainedModel model(spec, train::Programs().of(spec), *weights);
   model.predict(rows, [&](const at::Tensor& outputs) { output->write(outputs); });
   output->close();
-  fmt::print("{}: {} rows of model {}, weights {}\n", file, rows->row_count(), spec.name,
+  fmt::print("{}: {} of model {}, weights {}\n", file, counted(rows->row_count(), "row"), spec.name,
              weights->parent_path().filename().string());
   return kDone;
 }

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "launch/command.h"
 #include "src/program/metric.h"
@@ -18,18 +18,37 @@ namespace {
 
 constexpr const char* kPartOrder[] = {"train", "validation", "test"};
 
-bool is_loss(const std::string& full_name) { return full_name.ends_with(".loss"); }
+constexpr const char* kShortNameOrder[] = {"validation", "test"};  // where a metric without its data is looked up
 
-bool greater_wins(const std::string& full_name) {
-  return !is_loss(full_name) &&
-         program::greater_is_better(program::metric_named(full_name.substr(full_name.find('.') + 1)));
+/// "accuracy" of "test.accuracy", and of itself.
+std::string short_name(const std::string& metric) { return metric.substr(metric.find('.') + 1); }
+
+bool is_loss(const std::string& metric) { return short_name(metric) == "loss"; }
+
+bool greater_wins(const std::string& metric) {
+  return !is_loss(metric) && program::greater_is_better(program::metric_named(short_name(metric)));
 }
 
-/// Smaller is better; absent values come last.
-double rank_key(std::optional<double> value, bool greater_is_better) {
-  if (!value) return std::numeric_limits<double>::infinity();
-  return greater_is_better ? -*value : *value;
+/// What models may be ranked by: the metrics of validation and test but loss, by their short names; then loss; then
+/// training's.
+std::vector<std::string> ranking_metrics(const std::vector<ModelResult>& results) {
+  std::set<std::string> measured;
+  std::vector<std::string> of_training;
+  for (const std::string& name : metric_names(results)) {
+    if (name.starts_with("train.")) {
+      of_training.push_back(name);
+    } else {
+      measured.insert(short_name(name));
+    }
+  }
+  std::vector<std::string> order(measured.begin(), measured.end());
+  std::ranges::stable_partition(order, [](const std::string& name) { return !is_loss(name); });
+  order.insert(order.end(), of_training.begin(), of_training.end());
+  return order;
 }
+
+/// Smaller is better.
+double rank_key(double value, bool greater_is_better) { return greater_is_better ? -value : value; }
 
 ResultGroup group_of(std::vector<std::string> values, const std::vector<double>& samples) {
   ResultGroup group{std::move(values), static_cast<int64_t>(samples.size()), 0, 0};
@@ -43,11 +62,17 @@ ResultGroup group_of(std::vector<std::string> values, const std::vector<double>&
 
 }  // namespace
 
-std::optional<double> ModelResult::metric(const std::string& full_name) const {
-  const size_t dot = full_name.find('.');
-  const auto part = metrics.find(full_name.substr(0, dot));
-  if (dot == std::string::npos || part == metrics.end()) return std::nullopt;
-  const auto value = part->find(full_name.substr(dot + 1));
+std::optional<double> ModelResult::metric(const std::string& name) const {
+  const size_t dot = name.find('.');
+  if (dot == std::string::npos) {
+    for (const char* part : kShortNameOrder) {
+      if (metrics.contains(part) && metrics[part].contains(name)) return metric(fmt::format("{}.{}", part, name));
+    }
+    return std::nullopt;
+  }
+  const auto part = metrics.find(name.substr(0, dot));
+  if (part == metrics.end()) return std::nullopt;
+  const auto value = part->find(name.substr(dot + 1));
   if (value == part->end() || !value->is_number()) return std::nullopt;
   const double number = value->get<double>();
   return std::isfinite(number) ? std::optional(number) : std::nullopt;
@@ -68,55 +93,56 @@ std::vector<std::string> metric_names(const std::vector<ModelResult>& results) {
 }
 
 std::string deciding_metric(const std::vector<ModelResult>& results, const std::string& wanted) {
+  const std::vector<std::string> ranking = ranking_metrics(results);
+  if (wanted.empty()) return ranking.empty() ? "" : ranking.front();
   const std::vector<std::string> names = metric_names(results);
-  const auto known = [&](const std::string& name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
+  for (const auto* known : {&ranking, &names}) {
+    if (std::ranges::find(*known, wanted) != known->end()) return wanted;
+  }
+  throw UsageError(fmt::format("--metric: expected one of {}, found {}", fmt::join(names, ", "), wanted));
+}
+
+void sort_best_first(std::vector<ModelResult>& results, const std::string& metric) {
+  std::vector<std::string> order = ranking_metrics(results);
+  order.insert(order.begin(), metric);
+  const auto key_of = [&](const ModelResult& result) {
+    size_t group = 0;
+    while (group < order.size() && !result.metric(order[group])) ++group;
+    const bool ranked = group < order.size();
+    return std::pair(group, ranked ? rank_key(*result.metric(order[group]), greater_wins(order[group])) : 0.0);
   };
-  if (!wanted.empty()) {
-    for (const char* part : {"", "validation.", "test.", "train."}) {
-      if (known(part + wanted)) return part + wanted;
-    }
-    throw UsageError(fmt::format("--metric: expected one of {}, found {}", fmt::join(names, ", "), wanted));
-  }
-  for (const char* part : {"validation.", "test.", "train."}) {
-    const auto found = std::find_if(names.begin(), names.end(),
-                                    [&](const std::string& name) { return name.starts_with(part) && !is_loss(name); });
-    if (found != names.end()) return *found;
-    if (known(part + std::string("loss"))) return part + std::string("loss");
-  }
-  return "";
+  std::stable_sort(results.begin(), results.end(),
+                   [&](const ModelResult& a, const ModelResult& b) { return key_of(a) < key_of(b); });
 }
 
-void sort_best_first(std::vector<ModelResult>& results, const std::string& full_name) {
-  const bool greater = !full_name.empty() && greater_wins(full_name);
-  std::stable_sort(results.begin(), results.end(), [&](const ModelResult& a, const ModelResult& b) {
-    return rank_key(a.metric(full_name), greater) < rank_key(b.metric(full_name), greater);
-  });
-}
-
-std::vector<ResultGroup> group_by(const std::vector<ModelResult>& results, const std::vector<std::string>& variables,
-                                  const std::string& full_name) {
-  std::map<std::vector<std::string>, std::vector<double>> samples;
+std::vector<ModelResult> with_variables(const std::vector<ModelResult>& results,
+                                        const std::vector<std::string>& variables) {
+  std::vector<ModelResult> having;
   std::set<std::string> known;
-  bool any_has_all = false;
   for (const ModelResult& result : results) {
     for (const auto& label : result.labels.items()) known.insert(label.key());
-    std::vector<std::string> values;
-    for (const std::string& variable : variables) {
-      if (result.labels.contains(variable)) values.push_back(text_of(result.labels[variable]));
-    }
-    if (values.size() != variables.size()) continue;
-    any_has_all = true;
-    if (const auto value = result.metric(full_name)) samples[values].push_back(*value);
+    const auto has = [&](const std::string& variable) { return result.labels.contains(variable); };
+    if (std::ranges::all_of(variables, has)) having.push_back(result);
   }
-  if (!any_has_all) {
+  if (having.empty()) {
     throw UsageError(fmt::format("--by: expected sweep variables of one model, of {}; found {}",
                                  known.empty() ? "which there are none" : fmt::format("{}", fmt::join(known, ", ")),
                                  fmt::join(variables, ",")));
   }
+  return having;
+}
+
+std::vector<ResultGroup> group_by(const std::vector<ModelResult>& results, const std::vector<std::string>& variables,
+                                  const std::string& metric) {
+  std::map<std::vector<std::string>, std::vector<double>> samples;
+  for (const ModelResult& result : with_variables(results, variables)) {
+    std::vector<std::string> values;
+    for (const std::string& variable : variables) values.push_back(text_of(result.labels[variable]));
+    if (const auto value = result.metric(metric)) samples[values].push_back(*value);
+  }
   std::vector<ResultGroup> groups;
   for (const auto& [values, numbers] : samples) groups.push_back(group_of(values, numbers));
-  const bool greater = greater_wins(full_name);
+  const bool greater = greater_wins(metric);
   std::stable_sort(groups.begin(), groups.end(), [&](const ResultGroup& a, const ResultGroup& b) {
     return rank_key(a.mean, greater) < rank_key(b.mean, greater);
   });

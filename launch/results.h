@@ -20,8 +20,9 @@ struct ModelResult {
   int64_t epoch = 0, step = 0;
   nlohmann::json metrics = nlohmann::json::object();  ///< {"train": {"loss": ..}, "validation": {...}, "test": {...}}
 
-  /// A metric by its full name ("test.accuracy"); none where it is absent or not finite.
-  std::optional<double> metric(const std::string& full_name) const;
+  /// A metric: "test.accuracy" names the data; "accuracy" is validation's or, where the model has no such, test's. None
+  /// where it is absent or not finite.
+  std::optional<double> metric(const std::string& name) const;
 };
 
 /// The standings that reports (launch/model_report.h) tell of.
@@ -34,13 +35,18 @@ std::vector<ModelResult> read_results(const std::filesystem::path& out);
 /// The full names of all metrics that occur: train's first, then validation's, then test's.
 std::vector<std::string> metric_names(const std::vector<ModelResult>& results);
 
-/// The full name of the metric that ranks the models: `wanted` ("accuracy" or "test.accuracy"; a short name means
-/// validation's where there is one, else test's), or when empty the first but loss. Empty when there is none at all.
-/// Throws UsageError, naming the known ones, when `wanted` does not occur.
+/// The metric that ranks the models: `wanted` ("accuracy" or "test.accuracy", as ModelResult::metric takes them), or
+/// when empty the first of validation's and test's but loss, else loss. Empty when there is none at all. Throws
+/// UsageError, naming the known ones, when `wanted` does not occur.
 std::string deciding_metric(const std::vector<ModelResult>& results, const std::string& wanted);
 
-/// Best first by a metric; models without it last. Stable.
-void sort_best_first(std::vector<ModelResult>& results, const std::string& full_name);
+/// Best first by a metric. Models without it come after, grouped by the metric that they have and best first in it;
+/// models without any come last. Stable.
+void sort_best_first(std::vector<ModelResult>& results, const std::string& metric);
+
+/// The models that have all of these sweep variables. Throws UsageError when none has.
+std::vector<ModelResult> with_variables(const std::vector<ModelResult>& results,
+                                        const std::vector<std::string>& variables);
 
 /// The models that have the same values of some sweep variables.
 struct ResultGroup {
@@ -53,7 +59,7 @@ struct ResultGroup {
 /// Groups by sweep variables, best mean first; models that lack a variable or the metric are left out. Throws
 /// UsageError when no model has all variables.
 std::vector<ResultGroup> group_by(const std::vector<ModelResult>& results, const std::vector<std::string>& variables,
-                                  const std::string& full_name);
+                                  const std::string& metric);
 
 /// A label's or metric's value as text: strings without quotes.
 std::string text_of(const nlohmann::json& value);

@@ -2,7 +2,9 @@
 
 #include <cstdlib>
 #include <ctime>
+#include <map>
 #include <set>
+#include <string>
 
 #include "launch/command.h"
 #include "launch/cpu_level.h"
@@ -24,14 +26,22 @@ std::string utc_now() {
   return text;
 }
 
-/// Bytes read from shards by the process that writes the summary, by data set.
+/// Bytes read from shards by all ranks, by data set.
+nlohmann::json sum_of_bytes_read(const nlohmann::json& ranks) {
+  std::map<std::string, int64_t> sums;
+  for (const auto& rank : ranks) {
+    for (const auto& [name, bytes] : rank.at("data_bytes_read").items()) sums[name] += bytes.get<int64_t>();
+  }
+  return sums;
+}
+
+}  // namespace
+
 nlohmann::json bytes_read(const Job& job) {
   nlohmann::json bytes = nlohmann::json::object();
   for (const train::ModelSpec& model : job.models) bytes[model.data.name] = model.data.train->read_bytes();
   return bytes;
 }
-
-}  // namespace
 
 nlohmann::json run_summary(const SummaryInput& input) {
   return {{"format", 1},
@@ -43,7 +53,7 @@ nlohmann::json run_summary(const SummaryInput& input) {
           {"cpu_level", environment("ATEN_CPU_CAPABILITY")},
           {"slurm", {{"job", environment("SLURM_JOB_ID")}, {"restarts", environment("SLURM_RESTART_COUNT")}}},
           {"reduction", input.job.run.reduction == RunSpec::Reduction::kExact ? "exact" : "fast"},
-          {"data_bytes_read", bytes_read(input.job)},
+          {"data_bytes_read", sum_of_bytes_read(input.ranks)},
           {"plan", partition::to_json(input.plan)},
           {"ranks", input.ranks},
           {"models", input.reports}};

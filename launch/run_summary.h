@@ -18,6 +18,10 @@ struct SummaryInput {
   double seconds = 0;             ///< of the whole job so far
 };
 
+/// {data set: bytes of its training shards that this process has read}, for its figures under "data_bytes_read".
+nlohmann::json bytes_read(const Job& job);
+
+/// The summary. Its data_bytes_read are the sums over the ranks' figures.
 nlohmann::json run_summary(const SummaryInput& input);
 
 /// The job's exit code from its models' states.

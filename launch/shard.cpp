@@ -13,6 +13,7 @@
 #include "data/import_npy.h"
 #include "launch/command.h"
 #include "launch/command_line.h"
+#include "launch/counted.h"
 
 namespace tutti::launch {
 
@@ -27,6 +28,10 @@ Makes the shards PREFIX-000.h5, PREFIX-001.h5, ... from files of another format:
   csv       a table; all columns but the targets are inputs
   npy       two NumPy arrays; dimension 0 counts the rows
   npz       two arrays of one NumPy archive
+
+Integer targets become classes 0 to the greatest label, where none is negative: those of idx, cifar
+and npy by their type, those of csv where every cell is a whole number (or --target-type says so);
+text in the one target column of a csv becomes classes in the order of the alphabet. All else is floats.
 
 Mean and deviation of the inputs are stored with them, and used when rows are read. Give the test
 set those of the training set with --like.
@@ -128,11 +133,12 @@ void print_field(const char* role, const data::Field& field) {
 void print_summary(const data::ImportSummary& summary) {
   int64_t row_count = 0;
   for (const data::ImportSummary::File& file : summary.files) row_count += file.row_count;
-  fmt::print("{} rows in {} shards\n", row_count, summary.files.size());
+  fmt::print("{} in {}\n", counted(row_count, "row"), counted(summary.files.size(), "shard"));
   for (const data::Field& field : summary.inputs) print_field("input", field);
   for (const data::Field& field : summary.targets) print_field("target", field);
   for (const data::ImportSummary::File& file : summary.files) {
-    fmt::print("  {}  {} rows  {:.1f} MB\n", file.path.string(), file.row_count, static_cast<double>(file.bytes) / 1e6);
+    fmt::print("  {}  {}  {:.1f} MB\n", file.path.string(), counted(file.row_count, "row"),
+               static_cast<double>(file.bytes) / 1e6);
   }
 }
 

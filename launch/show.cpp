@@ -7,6 +7,7 @@
 
 #include "launch/command.h"
 #include "launch/command_line.h"
+#include "launch/counted.h"
 
 namespace tutti::launch {
 
@@ -24,7 +25,9 @@ struct ShowOptions {
 
 constexpr const char* kHelp = R"(Usage: tutti show OUT [options]
 
-A table of the models in the output folder OUT of a finished or running job, best first.
+A table of the models in the output folder OUT of a finished or running job, best first: by the
+validation metric or, for models without validation data, the same metric on test data. Models
+without that metric come after, grouped by the metric they have; models without any come last.
 
 {}
 Examples:
@@ -42,7 +45,9 @@ CommandForm form() {
            {"best", kNumber, "only the best N models (or groups)"},
            {"by", kText,
             "group by sweep variables (comma-separated): mean and deviation over the models that agree in them"},
-           {"metric", kText, "what ranks the models: accuracy, test.loss, ... (default: the first but loss)"},
+           {"metric", kText,
+            "what ranks the models: accuracy (on validation, else test data), test.loss, ... (default: the first but "
+            "loss)"},
            {"csv", kFlag, "print comma-separated values"},
            {"json", kFlag, "print JSON"}}};
 }
@@ -74,7 +79,7 @@ void keep_best(std::vector<Entry>& entries, int64_t count) {
 std::string counts_line(const std::vector<ModelResult>& results) {
   std::map<std::string, int64_t> counts;
   for (const ModelResult& result : results) ++counts[result.state];
-  std::string text = fmt::format("{} models:", results.size());
+  std::string text = counted(results.size(), "model") + ":";
   for (const auto& [state, count] : counts) text += fmt::format(" {} {},", count, state);
   text.back() = '\n';
   return text;
@@ -91,7 +96,7 @@ std::string models_text(std::vector<ModelResult> results, const std::string& met
 
 std::string groups_text(const std::vector<ModelResult>& results, const std::string& metric,
                         const ShowOptions& options) {
-  if (metric.empty()) throw UsageError("--by: expected models with metrics, found none yet");
+  if (metric.empty()) throw UsageError("--by: expected metrics of the models with these variables, found none yet");
   std::vector<ResultGroup> groups = group_by(results, options.by, metric);
   keep_best(groups, options.best);
   if (options.form == Form::kCsv) return group_csv(groups, options.by, metric);
@@ -105,7 +110,8 @@ int show_command(const std::vector<std::string>& arguments) {
   const CommandLine line(form(), arguments);
   if (line.helped()) return kDone;
   const ShowOptions options = options_from(line);
-  const std::vector<ModelResult> results = read_results(options.out);
+  std::vector<ModelResult> results = read_results(options.out);
+  if (!options.by.empty()) results = with_variables(results, options.by);
   const std::string metric = deciding_metric(results, options.metric);
   fmt::print("{}", options.by.empty() ? models_text(results, metric, options) : groups_text(results, metric, options));
   return kDone;

@@ -37,7 +37,7 @@ CommandForm form() {
           "a job file",
           kHelp,
           {{"job", kText, "the job file"},
-           {"out,o", kText, "output folder, instead of run.out"},
+           {"out,o", kText, "output folder, instead of run.out; new or empty, unless --resume is given"},
            {"resume", kFlag, "go on from the newest checkpoints; without any, start fresh"},
            {"set", kTexts,
             "change a key: --set models.0.epochs=5, --set models.NAME.optimizer.adam.lr=0.01 (may be repeated)"},

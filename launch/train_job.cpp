@@ -11,6 +11,7 @@
 #include "comm/agreement.h"
 #include "comm/tags.h"
 #include "launch/command.h"
+#include "launch/counted.h"
 #include "launch/cpu_level.h"
 #include "launch/memory_limit.h"
 #include "launch/model_report.h"
@@ -232,8 +233,8 @@ comm::LaneProgress TrainJob::lane_progress() const {
 }
 
 void TrainJob::print_headline() const {
-  fmt::print("{} models on {} rank(s) of {} lane(s): predicted {:.1f} s of work, idle share {:.0f} %\n",
-             job_.models.size(), world_.size(), lanes_choice_.lane_count, plan_.makespan_seconds,
+  fmt::print("{} on {} of {}: predicted {:.1f} s of work, idle share {:.0f} %\n", counted(job_.models.size(), "model"),
+             counted(world_.size(), "rank"), counted(lanes_choice_.lane_count, "lane"), plan_.makespan_seconds,
              100 * idle_share(plan_));
   for (const std::string& note : plan_.notes) fmt::print("{}\n", note);
   for (const std::string& warning : job_.warnings) fmt::print("warning: {}\n", warning);
@@ -276,6 +277,7 @@ nlohmann::json TrainJob::own_figures() const {
             {"training", training},
             {"computing", computing},
             {"waiting", std::max(0.0, available - computing)}}},
+          {"data_bytes_read", bytes_read(job_)},
           {"sent_bytes", world_.sent_bytes()},
           {"sent_messages", world_.sent_messages()},
           {"memory_bytes",

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <csignal>
+#include <cstdio>
 #include <fstream>
 #include <sstream>
 
@@ -38,6 +39,19 @@ TEST_F(MetricsLogTest, CutsBackToTheGivenLength) {
     log.write({{"step", 3}});
   }
   EXPECT_EQ(content(file_), "{\"step\":1}\n{\"step\":3}\n");
+}
+
+TEST_F(MetricsLogTest, SaysWhenLinesAreLost) {
+  { MetricsLog(file_, 0).write({{"step", 1}}); }
+  testing::internal::CaptureStdout();
+  MetricsLog log(file_, 100);
+  fflush(stdout);
+  const std::string warning = testing::internal::GetCapturedStdout();
+  EXPECT_NE(warning.find(file_.string()), std::string::npos) << warning;
+  EXPECT_NE(warning.find("100 bytes"), std::string::npos) << warning;
+  EXPECT_NE(warning.find("found 11"), std::string::npos) << warning;
+  log.write({{"step", 2}});
+  EXPECT_EQ(content(file_), "{\"step\":1}\n{\"step\":2}\n");
 }
 
 TEST_F(MetricsLogTest, WritesLaterWhatAFullDiskRefused) {

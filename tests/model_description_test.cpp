@@ -38,6 +38,14 @@ TEST(ModelDescription, ReadsBackAsTheSettings) {
   EXPECT_EQ(node["layers"][1]["linear"].as<int>(), 16);
 }
 
+TEST(ModelDescription, NetworkOfADoubleModelIsDouble) {
+  train::ModelSpec spec = some_model();
+  spec.double_precision = true;
+  EXPECT_EQ(model_py(spec), spec.python + "        self.double()\n");
+  spec.double_precision = false;
+  EXPECT_EQ(model_py(spec), spec.python);
+}
+
 TEST(ModelDescription, WritesBothFilesAndLeavesEqualOnesAlone) {
   const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "model_description_test";
   std::filesystem::remove_all(folder);

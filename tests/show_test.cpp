@@ -113,10 +113,37 @@ TEST_F(ShowTest, OtherFolderIsRefused) {
 TEST_F(ShowTest, ValidationAccuracyDecidesUnlessAsked) {
   write_summary();
   auto results = read_results(out_);
-  EXPECT_EQ(deciding_metric(results, ""), "validation.accuracy");
-  EXPECT_EQ(deciding_metric(results, "loss"), "validation.loss");
+  EXPECT_EQ(deciding_metric(results, ""), "accuracy");
+  EXPECT_EQ(results[0].metric("accuracy"), 0.80);
+  EXPECT_EQ(deciding_metric(results, "loss"), "loss");
   EXPECT_EQ(deciding_metric(results, "test.loss"), "test.loss");
   EXPECT_THROW(deciding_metric(results, "top5"), UsageError);
+}
+
+TEST_F(ShowTest, ModelsAreRankedByValidationElseTestAndThenByWhatTheyHave) {
+  write("summary.json", R"({"models": [
+    {"name": "failed", "state": "failed"},
+    {"name": "train-only", "state": "finished", "train_loss": 0.1},
+    {"name": "regression-b", "state": "finished", "test": {"loss": 0.2, "mae": 0.4}},
+    {"name": "loss-only", "state": "finished", "validation": {"loss": 0.1}},
+    {"name": "tested", "state": "finished", "test": {"loss": 0.5, "accuracy": 0.85}},
+    {"name": "regression-a", "state": "finished", "test": {"loss": 0.3, "mae": 0.3}},
+    {"name": "validated", "state": "finished", "validation": {"accuracy": 0.9}, "test": {"accuracy": 0.1}},
+    {"name": "worse", "state": "finished", "validation": {"accuracy": 0.8}, "test": {"accuracy": 0.99}}]})");
+  auto results = read_results(out_);
+  sort_best_first(results, deciding_metric(results, ""));
+  EXPECT_THAT(names(results), ElementsAre("validated", "tested", "worse", "regression-a", "regression-b", "loss-only",
+                                          "train-only", "failed"));
+}
+
+TEST_F(ShowTest, GroupsGoByAMetricOfTheModelsThatHaveTheVariables) {
+  write("summary.json", R"({"models": [
+    {"name": "plain", "state": "finished", "validation": {"accuracy": 0.9}},
+    {"name": "swept", "state": "finished", "labels": {"lr": 0.1}, "test": {"mae": 0.25}}]})");
+  const std::string text = output_of({"--by", "lr"});
+  EXPECT_THAT(text, HasSubstr("mae"));
+  EXPECT_THAT(text, HasSubstr("0.25"));
+  EXPECT_THROW(show_command({out_.string(), "--by", "lr", "--metric", "accuracy"}), UsageError);
 }
 
 TEST_F(ShowTest, BestIsGreatestAccuracyAndLeastLoss) {
@@ -147,6 +174,11 @@ TEST_F(ShowTest, TableHoldsTheBestAndAllCounts) {
   EXPECT_THAT(text, HasSubstr("4 models: 1 failed, 3 finished\n"));
   EXPECT_THAT(text, HasSubstr("b1"));
   EXPECT_THAT(text, Not(HasSubstr("a1")));
+}
+
+TEST_F(ShowTest, OneModelIsNotCalledModels) {
+  write("summary.json", R"({"models": [{"name": "a", "state": "finished"}]})");
+  EXPECT_THAT(output_of({}), HasSubstr("1 model: 1 finished\n"));
 }
 
 TEST_F(ShowTest, TableShowsTheReasonOfAFailure) {

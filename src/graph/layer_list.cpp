@@ -87,7 +87,7 @@ std::string python_source(const nlohmann::json& layers, const InputShape& input)
   std::string source =
       "\"\"\"The network of the weights beside this file.\n\n"
       "model = Model()\n"
-      "model.load_state_dict(safetensors.torch.load_file('weights.safetensors'))\n"
+      "model.load_state_dict(safetensors.torch.load_file('final/weights.safetensors'))\n"
       "\"\"\"\n"
       "import torch\n"
       "from torch import nn\n";
