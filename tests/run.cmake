@@ -29,6 +29,7 @@ whole_run_test(p2_placement_is_invisible RANKS 1 2 3 4 TIMEOUT 120)
 whole_run_test(p3_interruption_is_invisible RANKS 1 2 3 4 TIMEOUT 240)
 whole_run_test(p4_isolation RANKS 1 2 3 4 TIMEOUT 120)
 whole_run_test(commands RANKS 1 2 3 TIMEOUT 240)
+whole_run_test(csv_regression RANKS 1 2 TIMEOUT 120)
 whole_run_test(pytorch_trajectories RANKS 1 2 TIMEOUT 240)
 whole_run_test(pytorch_sensitivity RANKS 1 TIMEOUT 240)
 
