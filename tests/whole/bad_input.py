@@ -8,7 +8,7 @@ import sys
 from fault_runs import Ending, job_text
 from tutti_runs import Runs, expect_equal, fail, program, rank_processes, results, summary, wait_for
 
-BAD_INPUT, SOME_FAILED = 2, 3
+BAD_INPUT, SOME_FAILED, INTERNAL = 2, 3, 70
 ranks = int(sys.argv[1])
 team = min(ranks, 2)
 
@@ -142,6 +142,17 @@ def check_folder_in_use():
     runs.train(job, ranks, "--resume", out=out)
 
 
+def check_lost_folder():
+    """A folder that is removed under a run ends it: what it writes would be lost."""
+    out = runs.new_out()
+    job = runs.write_job(job_text(first="epochs: 100000"), name="endless.yaml")
+    process = runs.start(runs.train_command(job, out, ranks))
+    wait_for(lambda: list(out.glob("models/*/metrics.jsonl")), 20, "the run to train")
+    (out / "lock").unlink()
+    Ending(process).expect("lock removed", INTERNAL, [f"output folder {out}", "expected the lock of this run", "--resume"],
+                           out)
+
+
 def check_differing_rank():
     other = runs.write_job(job_text(first="seed: 1"), name="other.yaml")
     job = runs.write_job(job_text(), name="first.yaml")
@@ -173,6 +184,7 @@ with Runs() as runs:
     check_rows()
     check_output_folder()
     check_folder_in_use()
+    check_lost_folder()
     if ranks > 1:
         check_differing_rank()
     check_more_ranks_than_work()

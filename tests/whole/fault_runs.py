@@ -5,7 +5,7 @@ import signal
 import threading
 import time
 
-from tutti_runs import fail, rank_processes
+from tutti_runs import TIME_FACTOR, fail, rank_processes
 
 # A small job of models that finish; {more} takes further models, {data} further data sets, {first} keys of the first.
 JOB = """
@@ -26,7 +26,6 @@ models:
 {more}
 """
 
-TIME_FACTOR = int(os.environ.get("TUTTI_TIME_FACTOR", "1"))  # sanitizers are slower
 LEAVE_SECONDS = 5 * TIME_FACTOR
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples/digits"
 MPIRUN = ROOT / "tests/mpirun"
+TIME_FACTOR = int(os.environ.get("TUTTI_TIME_FACTOR", "1"))  # sanitizers are slower
 
 # Sixteen unlike models: every kind of state there is (Adam's moments, running statistics, dropout masks, plateau and
 # early-stopping counters), one to eight grains, full and short last batches.
@@ -138,6 +139,7 @@ class Runs:
     def run(self, command, environment=None, timeout=240):
         """Exit code and output. A run that does not end in time is killed, and fails the test."""
         process = self.start(command, environment)
+        timeout *= TIME_FACTOR
         try:
             output, _ = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
@@ -216,6 +218,7 @@ def rank_processes(pattern):
 
 
 def wait_for(condition, seconds, what):
+    seconds *= TIME_FACTOR
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
