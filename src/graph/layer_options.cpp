@@ -35,6 +35,12 @@ bool is_integer_or_list(const Json& value) {
   return is_integer<least>(value) || is_list_of<is_integer<least>>(value);
 }
 
+/// True where a whole number, or one of a list, is beyond what every type takes.
+bool holds_too_large(const Json& value) {
+  if (value.is_array()) return std::ranges::any_of(value, holds_too_large);
+  return value.is_number_integer() && value.get<double>() > static_cast<double>(kMaxInteger);
+}
+
 bool is_list(const Json& value) { return value.is_array(); }
 bool is_number(const Json& value) { return value.is_number() && std::isfinite(value.get<double>()); }
 
@@ -131,7 +137,8 @@ void LayerOptions::read_map(const LayerDeclaration& declaration, const Json& map
 
 void LayerOptions::set(const LayerKey& key, const Json& value) {
   if (!type_named(key.type).accepts(value)) {
-    throw OptionError(fmt::format("the key `{}`: expected {}, found {}", key.name, key.type, value.dump()));
+    const std::string bound = holds_too_large(value) ? fmt::format(", <= {}", kMaxInteger) : "";
+    throw OptionError(fmt::format("the key `{}`: expected {}{}, found {}", key.name, key.type, bound, value.dump()));
   }
   values_[key.name] = value;
 }
