@@ -242,7 +242,8 @@ Job load_job(const std::filesystem::path& file, const JobOptions& options, const
   job.settings = options.settings;
   const Node* run = reader.node("run");
   job.run = read_run(run != nullptr ? substitute(*run, {}, "run", faults) : Node{}, options, faults);
-  const JobData data = reader.has("data") ? read_data(*reader.node("data"), job.folder, open, faults) : JobData{};
+  const JobData data =
+      reader.has("data") ? read_data(*reader.node("data"), job.folder, open, faults, job.warnings) : JobData{};
   ModelReader models({data, job.folder, job.run.reduction}, faults, job.warnings);
   const Node defaults = checked_defaults(reader.node("defaults"), faults);
   if (reader.has("models")) ModelList(models, settings, faults, job.models).read(*reader.node("models"), defaults);

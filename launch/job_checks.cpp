@@ -39,6 +39,7 @@ class ModelCheck {
     check_schedule();
     if (spec_.data.train) check_steps();
     if (spec_.graph) check_rules();
+    if (spec_.data.train && spec_.graph) check_augmentation();
     if (spec_.data.train && spec_.graph && target() != nullptr) {
       check_target();
       check_batch_norm();
@@ -59,6 +60,15 @@ class ModelCheck {
     return data::Split(data.train->row_count(), data.held_out, data.seed, part).size();
   }
 
+  /// Of the largest part that may be evaluated.
+  int64_t most_rows() const {
+    int64_t most = 1;
+    for (const auto& part : {spec_.data.train, spec_.data.validation, spec_.data.test}) {
+      if (part) most = std::max(most, part->row_count());
+    }
+    return most;
+  }
+
   void check_grains() const {
     if (spec_.grains > 0 && !std::has_single_bit(static_cast<uint64_t>(spec_.grains))) {
       reader_.fault("grains", fmt::format("expected a power of two, found {}", spec_.grains));
@@ -74,25 +84,51 @@ class ModelCheck {
     if (spec_.schedule.kind != train::ScheduleSpec::Kind::kOneCycle || !spec_.schedule.cycle_momentum) return;
     const bool adam = optimizer.kind == Kind::kAdam || optimizer.kind == Kind::kAdamW;
     if (adam || optimizer.momentum > 0) return;
-    reader_.fault("schedule", "one_cycle: expected an optimizer with momentum to move, found none; give it `momentum`, or "
-                              "set `cycle_momentum: false`");
+    reader_.fault("schedule",
+                  "one_cycle: expected an optimizer with momentum to move, found none; give it `momentum`, or "
+                  "set `cycle_momentum: false`");
   }
 
   void check_steps() {
     const int64_t rows = training_rows();
-    if (spec_.batch < 1) return;
+    if (spec_.batch < 1 || rows < 1) return;
+    spec_.evaluation_batch = std::min(spec_.evaluation_batch, most_rows());
     if (spec_.drop_last && rows < spec_.batch) {
       reader_.fault("batch",
                     fmt::format("expected at most the {} training rows with `drop_last`, found {}", rows, spec_.batch));
       return;
     }
+    if (spec_.grains > rows) {
+      reader_.fault("grains", fmt::format("expected at most the {} training rows, found {}", rows, spec_.grains));
+    }
     if (rows < spec_.batch) {
-      warnings_.push_back(fmt::format("{} ({}): a batch of {} is more than the {} training rows",
-                                      reader_.path_of("batch"), spec_.name, spec_.batch, rows));
+      warnings_.push_back(reader_.fault_text(
+          "batch", fmt::format("({}) a batch of {} is more than the {} training rows", spec_.name, spec_.batch, rows)));
+      spec_.batch = rows;  // what memory is planned for
     }
     const int64_t batches = spec_.drop_last ? rows / spec_.batch : (rows + spec_.batch - 1) / spec_.batch;
     if (spec_.max_steps && !reader_.has("epochs") && batches > 0) {
       spec_.epochs = (*spec_.max_steps * spec_.accumulate + batches - 1) / batches;
+    }
+  }
+
+  void check_augmentation() const {
+    const data::Augmentation& augmentation = spec_.data.augmentation;
+    const auto& fields = spec_.data.train->inputs();
+    const auto field = std::ranges::find(fields, spec_.data.inputs.front(), &data::Field::name);
+    if (!augmentation.any() || field == fields.end()) return;
+    const auto refuse = [&](std::string_view expected) {
+      reader_.fault("data", fmt::format("`augment` of data set `{}`: expected {}, found input `{}` of {}",
+                                        spec_.data.name, expected, field->name, data::describe(*field)));
+    };
+    const graph::Value& input = spec_.graph->values.at(static_cast<size_t>(spec_.graph->inputs.front()));
+    if (input.type == at::kLong) return refuse("quantities; an embedding takes its indices as they are");
+    if (!augmentation.flip && augmentation.crop == 0) return;
+    const Shape& shape = field->shape;
+    if (shape.size() < 2) return refuse("images, rows of two dimensions or more, for flip and crop");
+    const int64_t side = std::min(shape.back(), shape[shape.size() - 2]);
+    if (augmentation.crop >= side) {
+      refuse(fmt::format("a crop below the image's {} pixels instead of {}", side, augmentation.crop));
     }
   }
 
@@ -118,8 +154,9 @@ class ModelCheck {
                                 shape_text(row), field.name, shape_text(field.shape)));
     }
     const size_t weights = spec_.loss.positive_weights.size();
-    if (weights != 0 && (row.empty() || weights != static_cast<size_t>(row.back()))) {
-      reader_.fault("loss", fmt::format("expected one of positive_weights per output, found {} for outputs of {}",
+    if (weights > 1 && (row.empty() || weights != static_cast<size_t>(row.back()))) {
+      reader_.fault("loss", fmt::format("expected one of positive_weights for all outputs or one per output, found {} "
+                                        "for outputs of {}",
                                         weights, shape_text(row)));
     }
   }
@@ -152,6 +189,9 @@ class ModelCheck {
     const size_t weights = spec_.loss.class_weights.size();
     if (weights != 0 && weights != static_cast<size_t>(classes)) {
       reader_.fault("loss", fmt::format("expected {} class_weights, one per output, found {}", classes, weights));
+    }
+    if (weights != 0 && std::ranges::all_of(spec_.loss.class_weights, [](double weight) { return weight == 0; })) {
+      reader_.fault("loss", "expected one of class_weights greater than 0, found all 0: no row would count");
     }
     const bool top5 = std::ranges::find(spec_.metrics, program::Metric::kTop5) != spec_.metrics.end();
     if (top5 && classes < 5) {

@@ -10,8 +10,9 @@
 
 namespace tutti::launch {
 
-/// Compares grains, batches, steps, loss, target, outputs and metrics with each other and with the data, as far as the
-/// specification has them; sets epochs from steps. Faults go to the reader's.
+/// Compares grains, batches, steps, loss, target, outputs, metrics and augmentation with each other and with the data,
+/// as far as the specification has them. Sets epochs from steps; cuts batches down to the rows there are, which changes
+/// no number and is what memory is planned for. Faults go to the reader's.
 void check_model(const KeyReader& reader, train::ModelSpec& spec, std::vector<std::string>& warnings);
 
 /// A model's name as a file name: 1 to 128 of A-Z a-z 0-9 . _ -, no dot first.

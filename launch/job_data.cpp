@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <utility>
+
+#include "data/sample_order.h"
 #include "launch/key_reader.h"
 #include "launch/substitution.h"
 
@@ -60,8 +63,40 @@ void compare_fields(const KeyReader& reader, std::string_view part, const DataSe
   }
 }
 
+/// A part of a data set that holds no row after the split is most likely a slip in `held_out`.
+void check_held_out(const KeyReader& reader, const train::ModelData& data) {
+  if (data.held_out <= 0 || !data.train || data.train->row_count() == 0) return;
+  using Part = data::Split::Part;
+  const int64_t rows = data.train->row_count();
+  const int64_t held_out = data::Split(rows, data.held_out, data.seed, Part::kHeldOut).size();
+  if (held_out > 0 && held_out < rows) return;
+  reader.fault("held_out",
+               fmt::format("expected at least one row to train on and one held out, found {} of {} training "
+                           "rows held out",
+                           held_out, rows));
+}
+
+/// Warns of shards that are read twice, by one part or by two.
+void warn_of_repeated_shards(const KeyReader& reader, const train::ModelData& data,
+                             std::vector<std::string>& warnings) {
+  std::map<std::string, std::string_view> part_of;  // a shard's path without links
+  const std::pair<std::string_view, const data::DataSet*> parts[] = {
+      {"train", data.train.get()}, {"validation", data.validation.get()}, {"test", data.test.get()}};
+  for (const auto& [part, set] : parts) {
+    if (set == nullptr || !reader.has(part)) continue;
+    for (const std::filesystem::path& file : set->files()) {
+      std::error_code error;
+      const auto [first, is_new] = part_of.emplace(std::filesystem::weakly_canonical(file, error).string(), part);
+      if (is_new) continue;
+      warnings.push_back(reader.fault_text(
+          part, first->second == part ? fmt::format("{} is named twice and read twice", file.string())
+                                      : fmt::format("{} is also a shard of `{}`", file.string(), first->second)));
+    }
+  }
+}
+
 train::ModelData read_data_set(const Node& node, const std::filesystem::path& folder, const DataOpener& open,
-                               Faults& faults) {
+                               Faults& faults, std::vector<std::string>& warnings) {
   const KeyReader reader(data_block(), node, "data." + node.key, faults);
   const data::ReadOptions options = read_options(reader);
   train::ModelData data;
@@ -80,12 +115,15 @@ train::ModelData read_data_set(const Node& node, const std::filesystem::path& fo
   }
   if (data.held_out > 0) data.validation = data.train;
   if (data.train && data.train->row_count() == 0) reader.fault("train", "expected at least one row, found none");
+  check_held_out(reader, data);
+  warn_of_repeated_shards(reader, data, warnings);
   return data;
 }
 
 }  // namespace
 
-JobData read_data(const Node& block, const std::filesystem::path& folder, const DataOpener& open, Faults& faults) {
+JobData read_data(const Node& block, const std::filesystem::path& folder, const DataOpener& open, Faults& faults,
+                  std::vector<std::string>& warnings) {
   JobData data;
   if (block.kind != Node::Kind::kMap || block.children.empty()) {
     faults.add(block.place, "data",
@@ -95,7 +133,7 @@ JobData read_data(const Node& block, const std::filesystem::path& folder, const 
   }
   for (const Node& child : block.children) {
     const Node node = substitute(child, {}, "data." + child.key, faults);
-    data.emplace(node.key, read_data_set(node, folder, open, faults));
+    data.emplace(node.key, read_data_set(node, folder, open, faults, warnings));
   }
   return data;
 }

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "launch/job.h"
 #include "launch/job_faults.h"
@@ -16,8 +17,9 @@ namespace tutti::launch {
 using JobData = std::map<std::string, train::ModelData>;
 
 /// Reads the block and opens all shards; relative paths start at `folder`. Requires that validation and test shards
-/// have the fields of the training shards.
-JobData read_data(const Node& block, const std::filesystem::path& folder, const DataOpener& open, Faults& faults);
+/// have the fields of the training shards. Warns of shards that stand in two places.
+JobData read_data(const Node& block, const std::filesystem::path& folder, const DataOpener& open, Faults& faults,
+                  std::vector<std::string>& warnings);
 
 }  // namespace tutti::launch
 

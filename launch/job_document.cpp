@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <string_view>
 #include <system_error>
 
 namespace tutti::launch {
@@ -89,6 +90,26 @@ class Converter {
   int64_t count_ = 0;
 };
 
+/// True where line number `line` (from 0), or one above it, holds `${` outside quotes: inside { } its brace ends the
+/// mapping, and the parser may notice that only later.
+bool has_bare_variable(std::string_view text, int line) {
+  char quote = '\0';
+  for (size_t i = 0; i < text.size() && line >= 0; ++i) {
+    const char character = text[i];
+    if (character == '\n') {
+      quote = '\0';
+      --line;
+    } else if (quote != '\0') {
+      if (character == quote) quote = '\0';
+    } else if (character == '"' || character == '\'') {
+      quote = character;
+    } else if (text.substr(i, 2) == "${") {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 Node parse_document(const std::string& text, Faults& faults, int setting) {
@@ -101,7 +122,9 @@ Node parse_document(const std::string& text, Faults& faults, int setting) {
     return documents.empty() ? Node{} : Converter(faults, setting).convert(documents.front());
   } catch (const YAML::Exception& error) {
     const Place place = setting >= 0 ? Place{0, setting} : Place{error.mark.line + 1, -1};
-    faults.add(place, "", fmt::format("not YAML: {} (column {})", error.msg, error.mark.column + 1));
+    const std::string hint =
+        has_bare_variable(text, error.mark.line) ? "; write text with `${...}` in quotes: \"a-${b}\"" : "";
+    faults.add(place, "", fmt::format("not YAML: {} (column {}){}", error.msg, error.mark.column + 1, hint));
   } catch (const LimitReached& limit) {
     faults.add(limit.place, "", limit.message);
   }

@@ -19,10 +19,14 @@ std::string Faults::text_of(const Place& place) const {
   return place.line > 0 ? fmt::format("{}:{}", file_, place.line) : file_;
 }
 
+std::string Faults::text_of(const Place& place, std::string_view path, std::string_view message) const {
+  return fmt::format("{}: {}{}{}", text_of(place), path, path.empty() ? "" : ": ", message);
+}
+
 void Faults::add(const Place& place, std::string_view path, std::string_view message) {
   ++added_;
   if (full()) return;
-  std::string fault = fmt::format("{}: {}{}{}", text_of(place), path, path.empty() ? "" : ": ", message);
+  std::string fault = text_of(place, path, message);
   if (std::find(faults_.begin(), faults_.end(), fault) == faults_.end()) faults_.push_back(std::move(fault));
 }
 

@@ -29,6 +29,9 @@ class Faults {
   /// Throws JobError with all faults, if there are any.
   void throw_if_any() const;
 
+  /// What add() collects; also the form of warnings.
+  std::string text_of(const Place& place, std::string_view path, std::string_view message) const;
+
   /// "FILE:LINE", or "--set KEY=VALUE".
   std::string text_of(const Place& place) const;
 

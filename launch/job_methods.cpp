@@ -153,7 +153,8 @@ train::ClipSpec read_clip(const KeyReader& model, Faults& faults) {
     const KeyReader reader(clip_block(), *node, model.path_of("clip"), faults);
     clip.norm = reader.optional_number("norm");
     clip.value = reader.optional_number("value");
-    if (!reader.has("norm") && !reader.has("value")) model.fault("clip", "expected `norm`, `value` or both, found neither");
+    if (!reader.has("norm") && !reader.has("value"))
+      model.fault("clip", "expected `norm`, `value` or both, found neither");
   }
   return clip;
 }

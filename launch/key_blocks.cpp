@@ -29,7 +29,7 @@ const Block& run_block() {
       "run",
       "How a run is done. Paths are relative to the current folder. Nothing here but `reduction` changes a number.",
       {{"out", text(), kNoDefault, "output folder; required here or as `--out`"},
-       {"lanes", or_auto(integer(at_least(1))), "auto",
+       {"lanes", or_auto(integer(closed(1, 4096))), "auto",
         "lanes per rank; auto = the CPUs the rank may use / ranks on them"},
        {"memory", or_auto(bytes()), "auto",
         "memory per rank; auto = limit of the control group or of Slurm / local ranks"},
@@ -67,7 +67,7 @@ const Block& augment_block() {
       "augment",
       "Random changes of training inputs, a pure function of (model seed, epoch, row).",
       {{"flip", boolean(), "false", "mirror the last dimension with probability 1/2"},
-       {"crop", integer(at_least(0)), "0", "pad the last two dimensions by this many zeros, cut out at a random place"},
+       {"crop", count(0), "0", "pad the last two dimensions by this many zeros, cut out at a random place"},
        {"noise", number(at_least(0)), "0", "standard deviation of Gaussian noise, added after normalisation"}}};
   return block;
 }
@@ -91,18 +91,17 @@ const Block& model_block() {
        {"clip", nested("mapping (clip)"), kNoDefault, "gradient clipping"},
        {"parameters", nested("list of mappings (parameters)"), kNoDefault,
         "settings by parameter name; the first rule that matches holds"},
-       {"batch", integer(at_least(1)), "32", "rows of one global batch"},
-       {"grains", integer(at_least(1)), "1",
+       {"batch", count(1), "32", "rows of one global batch"},
+       {"grains", integer(closed(1, 65536)), "1",
         "parts of a batch that lanes and ranks may share, a power of two; batch norm takes its statistics per grain"},
-       {"accumulate", integer(at_least(1)), "1", "global batches per optimizer step"},
-       {"epochs", integer(at_least(1)), "1",
-        "passes over the training rows; with `steps` alone, as many as those need"},
-       {"steps", integer(at_least(1)), kNoDefault, "end after this many optimizer steps, if the epochs have more"},
+       {"accumulate", count(1), "1", "global batches per optimizer step"},
+       {"epochs", count(1), "1", "passes over the training rows; with `steps` alone, as many as those need"},
+       {"steps", count(1), kNoDefault, "end after this many optimizer steps, if the epochs have more"},
        {"drop_last", boolean(), "false", "skip an epoch's last batch when it is short"},
        {"order", choice({"shuffled", "sequential"}), "shuffled", "order of the training rows; sequential = as stored"},
-       {"evaluate_every", integer(at_least(1)), "1", "epochs between evaluations; the last epoch is always evaluated"},
-       {"evaluation_batch", integer(at_least(1)), "256", "rows of one evaluation batch"},
-       {"log_every", integer(at_least(0)), "0", "steps between lines in metrics.jsonl; 0 = one line per epoch", false},
+       {"evaluate_every", count(1), "1", "epochs between evaluations; the last epoch is always evaluated"},
+       {"evaluation_batch", count(1), "256", "rows of one evaluation batch"},
+       {"log_every", count(0), "0", "steps between lines in metrics.jsonl; 0 = one line per epoch", false},
        {"init", text(), kNoDefault,
         "safetensors file with the first weights, relative to the job file; none = PyTorch's initialisation from the "
         "seed"},
@@ -112,7 +111,7 @@ const Block& model_block() {
        {"early_stopping", nested("mapping (early_stopping)"), kNoDefault, "end when a metric no longer improves"},
        {"checkpoint", nested("mapping (checkpoint)"), kNoDefault, "when checkpoints are written and which stay", false},
        {"seed", integer(at_least(0)), "0", "seed of first weights, sample order, dropout and augmentation"},
-       {"ranks", or_auto(integer(at_least(1))), "auto", "ranks that share the model; auto = the planner's choice",
+       {"ranks", or_auto(integer(closed(1, 65536))), "auto", "ranks that share the model; auto = the planner's choice",
         false},
        {"sweep", nested("mapping from variables to lists or distributions"), kNoDefault, "makes one model per variant",
         false},
@@ -146,7 +145,7 @@ const Block& early_stopping_block() {
       "early_stopping",
       "Ends a model whose metric has not improved. Reads the validation rows, or the test rows where there are none.",
       {{"metric", text(), "loss", "loss, or one of the model's metrics"},
-       {"patience", integer(at_least(1)), "5", "evaluations without improvement before the end"},
+       {"patience", count(1), "5", "evaluations without improvement before the end"},
        {"min_delta", number(at_least(0)), "0", "a smaller change is no improvement"}}};
   return block;
 }
@@ -154,10 +153,10 @@ const Block& early_stopping_block() {
 const Block& checkpoint_block() {
   static const Block block{"checkpoint",
                            "When a model is saved. 0 turns a cadence off; the end is always saved.",
-                           {{"every_steps", integer(at_least(0)), "0", "optimizer steps between checkpoints"},
-                            {"every_epochs", integer(at_least(0)), "0", "epochs between checkpoints"},
+                           {{"every_steps", count(0), "0", "optimizer steps between checkpoints"},
+                            {"every_epochs", count(0), "0", "epochs between checkpoints"},
                             {"every_minutes", number(at_least(0)), "10", "minutes between checkpoints"},
-                            {"keep", integer(at_least(1)), "1", "newest checkpoints that stay"},
+                            {"keep", count(1), "1", "newest checkpoints that stay"},
                             {"best", text(), kNoDefault, "loss or a metric; its best evaluation is kept in `best/`"}}};
   return block;
 }
@@ -166,7 +165,7 @@ const Block& sample_block() {
   static const Block block{
       "sample",
       "Random draws from a sweep. `sample: 20` stands for `sample: {count: 20}`.",
-      {{"count", integer(at_least(1)), kRequiredKey, "how many variants to draw"},
+      {{"count", count(1), kRequiredKey, "how many variants to draw"},
        {"seed", integer(at_least(0)), "0", "seed of the draws; a variable's draws do not depend on other variables"}}};
   return block;
 }

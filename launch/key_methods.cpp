@@ -36,13 +36,13 @@ Block schedule(const std::string& name, const std::string& meaning, std::vector<
   if (name != "plateau") {
     keys.push_back({"per", choice({"step", "epoch"}), "step", "what the schedule counts: optimizer steps or epochs"});
   }
-  keys.push_back({"warmup_steps", integer(at_least(0)), "0", "optimizer steps of linear warm-up before the schedule"});
+  keys.push_back({"warmup_steps", count(0), "0", "optimizer steps of linear warm-up before the schedule"});
   keys.push_back({"warmup_start", number(closed(0, 1)), "0", "factor on the learning rate at the first warm-up step"});
   return {name, meaning, std::move(keys)};
 }
 
 Key total_key() {
-  return {"total", integer(at_least(1)), kNoDefault, "length in steps or epochs; none = the rest of the training"};
+  return {"total", count(1), kNoDefault, "length in steps or epochs; none = the rest of the training"};
 }
 
 Key min_lr_key() { return {"min_lr", number(at_least(0)), "0", "least learning rate"}; }
@@ -69,10 +69,10 @@ Block plateau_block() {
   return schedule(
       "plateau", "Reduces the learning rate when the validation loss no longer falls (torch ReduceLROnPlateau).",
       {{"factor", number({0, 1, true, true}), "0.1", "factor on the learning rate"},
-       {"patience", integer(at_least(0)), "10", "evaluations without improvement that are waited for"},
+       {"patience", count(0), "10", "evaluations without improvement that are waited for"},
        {"threshold", number(at_least(0)), "1e-4", "a smaller change is no improvement"},
        {"threshold_mode", choice({"rel", "abs"}), "rel", "threshold relative to the best value, or absolute"},
-       {"cooldown", integer(at_least(0)), "0", "evaluations to wait after a reduction"},
+       {"cooldown", count(0), "0", "evaluations to wait after a reduction"},
        min_lr_key()});
 }
 
@@ -90,7 +90,8 @@ const std::vector<Block>& loss_blocks() {
       {"huber", "Squared near zero, absolute beyond.", {{"delta", number(above(0)), "1", "where it turns absolute"}}},
       {"bce_with_logits",
        "Binary cross-entropy of logits.",
-       {{"positive_weights", numbers(at_least(0)), "[]", "one factor per output for positive targets"}}}};
+       {{"positive_weights", numbers(at_least(0)), "[]",
+         "factors for positive targets: one for all outputs, or one per output"}}}};
   return blocks;
 }
 
@@ -127,20 +128,19 @@ const std::vector<Block>& optimizer_blocks() {
 const std::vector<Block>& schedule_blocks() {
   static const std::vector<Block> blocks{
       schedule("constant", "The optimizer's learning rate throughout.", {}),
-      schedule(
-          "step", "Times `gamma` every `step_size` (torch StepLR).",
-          {{"step_size", integer(at_least(1)), kRequiredKey, "steps or epochs between reductions"}, gamma_key("0.1")}),
+      schedule("step", "Times `gamma` every `step_size` (torch StepLR).",
+               {{"step_size", count(1), kRequiredKey, "steps or epochs between reductions"}, gamma_key("0.1")}),
       schedule(
           "multi_step", "Times `gamma` at each milestone (torch MultiStepLR).",
-          {{"milestones", integers(at_least(1)), kRequiredKey, "rising list of steps or epochs"}, gamma_key("0.1")}),
+          {{"milestones", integers(closed(1, 1e9)), kRequiredKey, "rising list of steps or epochs"}, gamma_key("0.1")}),
       schedule("exponential", "Times `gamma` every step or epoch (torch ExponentialLR).", {gamma_key(kRequiredKey)}),
       schedule("polynomial", "lr (1 - t / total)^power (torch PolynomialLR).",
                {{"power", number(at_least(0)), "1", "exponent"}, total_key()}),
       schedule("cosine", "Half a cosine from the learning rate to `min_lr` (torch CosineAnnealingLR).",
                {min_lr_key(), total_key()}),
       schedule("cosine_restarts", "Half cosines with restarts (torch CosineAnnealingWarmRestarts).",
-               {{"period", integer(at_least(1)), kRequiredKey, "steps or epochs to the first restart (T_0)"},
-                {"period_factor", integer(at_least(1)), "1", "each period is this many times longer (T_mult)"},
+               {{"period", count(1), kRequiredKey, "steps or epochs to the first restart (T_0)"},
+                {"period_factor", count(1), "1", "each period is this many times longer (T_mult)"},
                 min_lr_key()}),
       one_cycle_block(),
       plateau_block()};

@@ -207,6 +207,10 @@ void KeyReader::fault(std::string_view key, std::string_view message) const {
   faults_.add(place_of(key), path_of(key), message);
 }
 
+std::string KeyReader::fault_text(std::string_view key, std::string_view message) const {
+  return faults_.text_of(place_of(key), path_of(key), message);
+}
+
 std::optional<Method> read_method(const Node& node, const std::string& path, const std::vector<Block>& blocks,
                                   std::string_view what, Faults& faults) {
   Method method;

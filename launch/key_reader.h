@@ -47,6 +47,8 @@ class KeyReader {
 
   /// Adds a fault of this key's value, or of the block where the key is absent.
   void fault(std::string_view key, std::string_view message) const;
+  /// What fault() would add, for a warning.
+  std::string fault_text(std::string_view key, std::string_view message) const;
   std::string path_of(std::string_view key) const;
   Place place_of(std::string_view key) const;
   const std::string& path() const { return path_; }

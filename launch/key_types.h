@@ -16,6 +16,8 @@ inline Bounds closed(double low, double high) { return {.low = low, .high = high
 inline Bounds half_open(double low, double high) { return {low, high, false, true}; }  ///< [low, high)
 
 inline ValueType integer(Bounds bounds = {}) { return {.kind = ValueType::Kind::kInteger, .bounds = bounds}; }
+/// Of steps, epochs or rows: larger numbers are slips of the pen, and products of two of these fit 64 bits.
+inline ValueType count(double low) { return integer(closed(low, 1e9)); }
 inline ValueType number(Bounds bounds = {}) { return {.kind = ValueType::Kind::kNumber, .bounds = bounds}; }
 inline ValueType integers(Bounds bounds = {}) { return {.kind = ValueType::Kind::kIntegers, .bounds = bounds}; }
 inline ValueType numbers(Bounds bounds = {}) { return {.kind = ValueType::Kind::kNumbers, .bounds = bounds}; }

@@ -77,7 +77,7 @@ TEST_F(JobTest, FaultsAreToldAllAtOnceWithLines) {
   ASSERT_EQ(faults.size(), 3u) << ::testing::PrintToString(faults);
   EXPECT_THAT(faults[0], AllOf(HasSubstr("job.yaml:1: run: unknown key `lane`"), HasSubstr("did you mean `lanes`?")));
   EXPECT_THAT(faults, Contains(HasSubstr("job.yaml:7: models.0.optimizer.adam: unknown key `lrr`")));
-  EXPECT_THAT(faults, Contains(HasSubstr("job.yaml:8: models.0.batch: expected whole number of at least 1")));
+  EXPECT_THAT(faults, Contains(HasSubstr("job.yaml:8: models.0.batch: expected whole number in [1, 1000000000]")));
 }
 
 TEST_F(JobTest, FaultOfASweptBlockIsToldOnce) {
@@ -127,7 +127,8 @@ TEST_F(JobTest, EveryKeyOfAModelIsRead) {
   data::write_file(folder_ / "first.safetensors", "weights");
   const train::ModelSpec model = load(with(R"(loss: {cross_entropy: {label_smoothing: 0.1, ignore_index: 9}}
     metrics: [loss, accuracy, top5, macro_f1]
-    schedule: {one_cycle: {max_lr: 0.5, anneal: linear, three_phase: true, per: epoch, warmup_steps: 7, warmup_start: 0.1}}
+    schedule: {one_cycle: {max_lr: 0.5, anneal: linear, three_phase: true, per: epoch, warmup_steps: 7, warmup_start: 0.1,
+                           cycle_momentum: false}}
     clip: {norm: 1, value: 0.5}
     parameters: [{match: biases, weight_decay: 0}, {match: "1.weight", frozen: true, lr_factor: 2}]
     batch: 128
@@ -250,6 +251,27 @@ TEST_F(JobTest, ScalarAndOneElementTargetsFitOneOutput) {
   EXPECT_NO_THROW(
       load("run: {out: o}\ndata: {houses: {train: houses.h5}}\nmodels:\n"
            "  - {name: m, loss: huber, optimizer: sgd, layers: [{linear: 1}], metrics: [mae]}\n"));
+}
+
+TEST_F(JobTest, OnePositiveWeightServesAllOutputs) {
+  EXPECT_NO_THROW(
+      load("run: {out: o}\ndata: {houses: {train: houses.h5}}\nmodels:\n  - {name: m, optimizer: sgd, "
+           "layers: [{linear: 1}], loss: {bce_with_logits: {positive_weights: [3]}}}\n"));
+}
+
+TEST_F(JobTest, BatchesBeyondTheDataArePlannedAsTheRowsThereAre) {
+  const Job job = load(with("batch: 1000000\n    evaluation_batch: 1000000"));
+  EXPECT_EQ(job.models[0].batch, 9000);
+  EXPECT_EQ(job.models[0].evaluation_batch, 9000);
+}
+
+TEST_F(JobTest, ShardsInTwoPlacesAreWarnedAbout) {
+  for (const char* name : {"a.h5", "b.h5"}) data::write_shard(folder_ / name, {.first_row = 0, .row_count = 64});
+  data::write_file(folder_ / "job.yaml", with("batch: 8", "d: {train: [a.h5, b.h5, ./b.h5], test: a.h5}"));
+  const Job job = load_job(folder_ / "job.yaml", {});
+  EXPECT_THAT(job.warnings, ElementsAre(AllOf(HasSubstr("job.yaml:2: data.d.train"), HasSubstr("read twice")),
+                                        AllOf(HasSubstr("job.yaml:2: data.d.test"), HasSubstr("a.h5 is also a shard of "
+                                                                                              "`train`"))));
 }
 
 TEST_F(JobTest, SettingsChangeTheFileBeforeItIsChecked) {

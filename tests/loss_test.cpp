@@ -93,6 +93,10 @@ std::vector<LossCase> all_losses() {
   cases.push_back({"bce_weighted", spec, outputs, chances, [](const auto& x, const auto& t, auto r) {
                      return at::binary_cross_entropy_with_logits(x, t, {}, vector_of({0.3, 1, 4}, x.scalar_type()), r);
                    }});
+  spec.positive_weights = {3};
+  cases.push_back({"bce_one_weight", spec, outputs, chances, [](const auto& x, const auto& t, auto r) {
+                     return at::binary_cross_entropy_with_logits(x, t, {}, vector_of({3}, x.scalar_type()), r);
+                   }});
   return cases;
 }
 
