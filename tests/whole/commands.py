@@ -87,6 +87,10 @@ def check_predict(runs, out, evaluated):
         accuracy = sum(int(row["class"]) == label for row, label in zip(rows, truth)) / len(rows)
         expect_near(accuracy, evaluated[model]["test"]["accuracy"], 1e-12, f"accuracy of {model}'s predictions")
     check_npy(runs, out)
+    code, output = runs.run([program(), "predict", out, "--model", "bn-4", "--data", "data/test-*.h5", "--out",
+                             "absent/bn-4.csv"])
+    expect(code == 2 and "--out" in output and "absent" in output,
+           f"predict into a folder that is absent: expected code 2, found {code}\n{output}")
 
 
 def check_npy(runs, out):
@@ -169,6 +173,30 @@ def check_plan_allocates_nothing(runs):
     expect(not (runs.folder / "large").exists(), "plan: expected no output folder, found one")
 
 
+def check_mixed_job(runs):
+    """Models with and without test data: eval leaves out what it cannot evaluate; the summary counts all ranks' bytes."""
+    job = runs.write_job("""
+data:
+  tested: {train: data/train-*.h5, test: data/test-*.h5}
+  untested: {train: data/train-*.h5}
+defaults: {loss: cross_entropy, epochs: 1, layers: [flatten, {linear: 10}], optimizer: {sgd: {lr: 0.1}}}
+models:
+  - {name: with-test, data: tested, metrics: [accuracy]}
+  - {name: without-test, data: untested}
+""", name="mixed.yaml")
+    runs.check([program(), "plan", job])  # which needs no run.out
+    out = runs.train(job, ranks)
+    output = runs.check([program(), "eval", out])
+    expect("model without-test: expected validation or test data" in output and "with-test " in output,
+           f"eval of a mixed job: expected one model and a line on the other, found\n{output}")
+    code, output = runs.run([program(), "eval", out, "--model", "without-test"])
+    expect(code == 2, f"eval of a model without test data alone: expected exit code 2, found {code}\n{output}")
+    figures = summary(out)
+    for name, total in figures["data_bytes_read"].items():
+        parts = [rank["data_bytes_read"][name] for rank in figures["ranks"]]
+        expect(total == sum(parts) > 0, f"bytes read of {name}: expected the sum of {parts}, found {total}")
+
+
 def check_calibrate(runs, job):
     file = runs.folder / "machine.json"
     printed = json.loads(runs.check([MPIRUN, ranks, program(), "calibrate", "--json", "--out", file]))
@@ -192,6 +220,7 @@ with Runs() as runs:
     out = runs.train(job, ranks, "--set", "defaults.evaluation_batch=64")
     # The copy of the job must do: the file itself is gone, and one key came from the command line.
     check_saved_job(runs, job, out)
+    expect(runs.check([program(), "--version"]) == runs.check([program(), "version"]), "expected --version to be version")
     kept = job.rename(runs.folder / "kept.yaml")
     evaluated = check_eval(runs, out)
     check_eval_refusals(runs, out)
@@ -199,4 +228,5 @@ with Runs() as runs:
     check_plan(runs, kept, out)
     check_exchanged_bytes(runs)
     check_plan_allocates_nothing(runs)
+    check_mixed_job(runs)
     check_calibrate(runs, kept)
