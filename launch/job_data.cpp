@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "data/sample_order.h"
@@ -76,7 +77,7 @@ void check_held_out(const KeyReader& reader, const train::ModelData& data) {
                            held_out, rows));
 }
 
-/// Warns of shards that are read twice, by one part or by two.
+/// Warns of shards that are named twice, by one part or by two.
 void warn_of_repeated_shards(const KeyReader& reader, const train::ModelData& data,
                              std::vector<std::string>& warnings) {
   std::map<std::string, std::string_view> part_of;  // a shard's path without links
@@ -84,6 +85,11 @@ void warn_of_repeated_shards(const KeyReader& reader, const train::ModelData& da
       {"train", data.train.get()}, {"validation", data.validation.get()}, {"test", data.test.get()}};
   for (const auto& [part, set] : parts) {
     if (set == nullptr || !reader.has(part)) continue;
+    std::vector<std::string> patterns = reader.texts(part);
+    std::ranges::sort(patterns);
+    if (const auto twice = std::ranges::adjacent_find(patterns); twice != patterns.end()) {
+      warnings.push_back(reader.fault_text(part, fmt::format("{} is named twice and read once", *twice)));
+    }
     for (const std::filesystem::path& file : set->files()) {
       std::error_code error;
       const auto [first, is_new] = part_of.emplace(std::filesystem::weakly_canonical(file, error).string(), part);

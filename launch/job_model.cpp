@@ -2,6 +2,7 @@
 #include "launch/job_model.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -9,6 +10,7 @@
 #include "launch/job_checks.h"
 #include "launch/job_methods.h"
 #include "launch/job_source.h"
+#include "src/train/safetensors.h"
 
 namespace tutti::launch {
 namespace {
@@ -51,6 +53,16 @@ Node zoo_layers(const Node& zoo, int64_t class_count) {
   list.place = zoo.place;
   list.children = {std::move(entry)};
   return list;
+}
+
+/// The names in a safetensors file; none where it cannot be read, which the models that need it will tell.
+std::vector<std::string> tensor_names(const std::string& file) {
+  std::vector<std::string> names;
+  try {
+    for (const train::NamedTensor& tensor : train::read_safetensors(file).tensors) names.push_back(tensor.name);
+  } catch (const train::SafetensorsError&) {
+  }
+  return names;
 }
 
 /// True where the network begins with an embedding, which takes indices.
@@ -97,6 +109,7 @@ train::ModelSpec ModelReader::read(const Node& variant, const std::string& path)
     spec.python = network->python;
   }
   check_model(reader, spec, warnings_);
+  if (!spec.init_file.empty() && spec.graph) warn_of_unused_weights(reader, spec);
   if (faults_.added() == 0) spec.source = source_of(reader, spec, network->layers, context_.reduction, faults_);
   return spec;
 }
@@ -162,6 +175,22 @@ void ModelReader::read_init(const KeyReader& reader, train::ModelSpec& spec) con
   } else {
     reader.fault("init", fmt::format("expected a safetensors file, found none at {}", path.string()));
   }
+}
+
+void ModelReader::warn_of_unused_weights(const KeyReader& reader, const train::ModelSpec& spec) {
+  const auto [names, is_new] = init_names_.try_emplace(spec.init_file);
+  if (is_new) names->second = tensor_names(spec.init_file);
+  std::vector<std::string> unused = names->second;
+  std::erase_if(unused, [&](const std::string& name) {
+    return std::ranges::find(spec.graph->parameters, name, &graph::Parameter::name) != spec.graph->parameters.end() ||
+           std::ranges::find(spec.graph->buffers, name, &graph::Buffer::name) != spec.graph->buffers.end();
+  });
+  if (unused.empty()) return;
+  std::string warning =
+      reader.fault_text("init", fmt::format("the model has no {}; {} of the file's {} tensors are not used",
+                                            fmt::join(unused, ", "), unused.size(), names->second.size()));
+  // The variants of a sweep repeat what is said of their block.
+  if (std::ranges::find(warnings_, warning) == warnings_.end()) warnings_.push_back(std::move(warning));
 }
 
 void ModelReader::read_early_stopping(const KeyReader& reader, train::ModelSpec& spec) const {

@@ -45,6 +45,7 @@ class ModelReader {
   void read_init(const KeyReader& reader, train::ModelSpec& spec) const;
   void read_early_stopping(const KeyReader& reader, train::ModelSpec& spec) const;
   void read_checkpoint(const KeyReader& reader, train::ModelSpec& spec) const;
+  void warn_of_unused_weights(const KeyReader& reader, const train::ModelSpec& spec);
   const Network* read_network(const KeyReader& reader, const train::ModelSpec& spec);
   const Network* build_network(const Node& layers, const std::string& path, const graph::InputShape& input);
 
@@ -52,6 +53,7 @@ class ModelReader {
   Faults& faults_;
   std::vector<std::string>& warnings_;
   std::map<std::string, Network> networks_;
+  std::map<std::string, std::vector<std::string>> init_names_;  // the tensors of each file of first weights
 };
 
 }  // namespace tutti::launch

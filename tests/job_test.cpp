@@ -1,6 +1,7 @@
 // Job files: what they become, and what is said of faults.
 #include "launch/job.h"
 
+#include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "src/train/safetensors.h"
 #include "tests/job_fixture.h"
 
 namespace tutti::launch {
@@ -265,13 +267,24 @@ TEST_F(JobTest, BatchesBeyondTheDataArePlannedAsTheRowsThereAre) {
   EXPECT_EQ(job.models[0].evaluation_batch, 9000);
 }
 
+TEST_F(JobTest, FirstWeightsThatNoLayerTakesAreWarnedAbout) {
+  const at::Tensor weight = at::zeros({10, 784}), bias = at::zeros({10});
+  train::write_safetensors(folder_ / "w.safetensors", {{"1.weight", weight}, {"1.bias", bias}, {"head.bias", bias}});
+  const Job job = load(with("name: m-${seed}\n    sweep: {seed: [1, 2]}\n    init: w.safetensors"));
+  EXPECT_THAT(job.warnings, ElementsAre(AllOf(HasSubstr("job.yaml:6: models.0.init"), HasSubstr("no head.bias"),
+                                              HasSubstr("1 of the file's 3"))));
+}
+
 TEST_F(JobTest, ShardsInTwoPlacesAreWarnedAbout) {
   for (const char* name : {"a.h5", "b.h5"}) data::write_shard(folder_ / name, {.first_row = 0, .row_count = 64});
-  data::write_file(folder_ / "job.yaml", with("batch: 8", "d: {train: [a.h5, b.h5, ./b.h5], test: a.h5}"));
+  data::write_file(folder_ / "job.yaml", with("batch: 8", "d: {train: [a.h5, b.h5, b.h5, ./b.h5], test: a.h5}"));
   const Job job = load_job(folder_ / "job.yaml", {});
-  EXPECT_THAT(job.warnings, ElementsAre(AllOf(HasSubstr("job.yaml:2: data.d.train"), HasSubstr("read twice")),
-                                        AllOf(HasSubstr("job.yaml:2: data.d.test"), HasSubstr("a.h5 is also a shard of "
-                                                                                              "`train`"))));
+  EXPECT_THAT(job.warnings,
+              ElementsAre(AllOf(HasSubstr("job.yaml:2: data.d.train"), HasSubstr("b.h5 is named twice and "
+                                                                                 "read once")),
+                          AllOf(HasSubstr("job.yaml:2: data.d.train"), HasSubstr("read twice")),
+                          AllOf(HasSubstr("job.yaml:2: data.d.test"), HasSubstr("a.h5 is also a shard of "
+                                                                                "`train`"))));
 }
 
 TEST_F(JobTest, SettingsChangeTheFileBeforeItIsChecked) {
