@@ -107,6 +107,7 @@ class ModelCheck {
       spec_.batch = rows;  // what memory is planned for
     }
     const int64_t batches = spec_.drop_last ? rows / spec_.batch : (rows + spec_.batch - 1) / spec_.batch;
+    spec_.accumulate = std::min(spec_.accumulate, batches);  // a step ends with its epoch
     if (spec_.max_steps && !reader_.has("epochs") && batches > 0) {
       spec_.epochs = (*spec_.max_steps * spec_.accumulate + batches - 1) / batches;
     }

@@ -262,9 +262,10 @@ TEST_F(JobTest, OnePositiveWeightServesAllOutputs) {
 }
 
 TEST_F(JobTest, BatchesBeyondTheDataArePlannedAsTheRowsThereAre) {
-  const Job job = load(with("batch: 1000000\n    evaluation_batch: 1000000"));
+  const Job job = load(with("batch: 1000000\n    evaluation_batch: 1000000\n    accumulate: 9"));
   EXPECT_EQ(job.models[0].batch, 9000);
   EXPECT_EQ(job.models[0].evaluation_batch, 9000);
+  EXPECT_EQ(job.models[0].accumulate, 1);
 }
 
 TEST_F(JobTest, FirstWeightsThatNoLayerTakesAreWarnedAbout) {
