@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "launch/counted.h"
+
 namespace tutti::launch {
 
 CpuShare own_cpu_share() {
@@ -54,13 +56,15 @@ LaneChoice choose_lanes(const std::vector<CpuShare>& shares, int rank, int64_t w
   for (const auto& [host, cpus] : used) {
     const auto count = static_cast<int64_t>(cpus.size());
     if (count < online[host]) {
-      choice.warnings.push_back(fmt::format(
-          "host {}: the {} rank(s) there may use {} of its {} cores, the others stay idle; start mpirun with --bind-to "
-          "none, or srun with more --cpus-per-task", host, rank_count[host], count, online[host]));
+      choice.warnings.push_back(
+          fmt::format("host {}: {} may use {} of its {} cores, the others stay idle; start mpirun with --bind-to "
+                      "none, or srun with more --cpus-per-task",
+                      host, counted(rank_count[host], "rank"), count, online[host]));
     }
     if (wanted * rank_count[host] > count) {
-      choice.warnings.push_back(fmt::format("host {}: {} rank(s) of {} lanes share {} cores; fewer lanes would be as "
-                                            "fast", host, rank_count[host], wanted, count));
+      choice.warnings.push_back(fmt::format("host {}: {} of {} share {}; fewer lanes would be as fast", host,
+                                            counted(rank_count[host], "rank"), counted(wanted, "lane"),
+                                            counted(count, "core")));
     }
   }
   return choice;
