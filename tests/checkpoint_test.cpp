@@ -64,6 +64,15 @@ TEST_F(CheckpointStoreTest, GoesBackOverADamagedOne) {
   EXPECT_TRUE(fs::exists(folder_ / "step_20.bad"));
 }
 
+TEST_F(CheckpointStoreTest, GoesBackOverOneThatCannotBeRead) {
+  const CheckpointStore store(folder_);
+  for (int64_t step : {10, 20}) store.write(checkpoint(step), 2);
+  fs::remove(folder_ / "step_20/state.safetensors");
+  fs::create_directory(folder_ / "step_20/state.safetensors");  // opens, but every read of it fails
+  EXPECT_THROW(store.read(20), CheckpointError);
+  EXPECT_EQ(store.newest_good(), 10);
+}
+
 TEST_F(CheckpointStoreTest, LosesNothingWhenKilledAtAnyPoint) {
   for (const char* point : {"checkpoint.written", "checkpoint.synced", "checkpoint.renamed"}) {
     const CheckpointStore store(folder_);
