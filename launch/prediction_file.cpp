@@ -105,7 +105,8 @@ class CsvFile : public PredictionFile {
     if (classes_) {
       const auto greatest = static_cast<size_t>(std::ranges::max_element(values) - values.begin());
       text += fmt::format(",{}", greatest);
-      if (has_names()) text += "," + (greatest < classes_->size() ? csv_cell((*classes_)[greatest]) : "");
+      if (has_names()) text += ',';
+      if (has_names() && greatest < classes_->size()) text += csv_cell((*classes_)[greatest]);
     }
     for (const Value value : values) text += fmt::format(",{}", value);
     text += '\n';
