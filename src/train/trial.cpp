@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -17,8 +18,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Address space for a trial; only what is touched takes memory.
-constexpr int64_t kTrialRegionBytes = int64_t{64} << 30;
+/// Address space for a trial: far more than the prediction, since its need is what the trial finds out. Only what is
+/// touched takes memory.
+int64_t trial_region_bytes(const ModelSpec& one_grain, const program::Program& program) {
+  constexpr int64_t kLeast = int64_t{256} << 20;
+  constexpr int64_t kFactor = 8;
+  const int64_t training = program.transient_bytes(one_grain.batch, /*training=*/true);
+  const int64_t evaluation = program.transient_bytes(one_grain.evaluation_batch, /*training=*/false);
+  return kLeast + kFactor * std::max(training, evaluation);
+}
 
 double seconds_since(Clock::time_point began) { return std::chrono::duration<double>(Clock::now() - began).count(); }
 
@@ -48,7 +56,7 @@ TrialResult run_trial(const ModelSpec& spec, std::shared_ptr<const program::Prog
   Evaluation evaluation(one_grain, program, memory, 1);
 
   TrialResult result;
-  program::LaneRegion region(kTrialRegionBytes);
+  program::LaneRegion region(trial_region_bytes(one_grain, *program));
   const program::LaneRegion::Use use(region);
   const int64_t last_batch = std::min(spec.accumulate, source.batches_per_epoch());
   trainer.compute({0, 0, last_batch}, 0, 0, 0, 0);
