@@ -8,6 +8,7 @@
 
 #include "data/byte_stream.h"
 #include "data/data_error.h"
+#include "data/paired_source.h"
 
 namespace tutti::data {
 namespace {
@@ -87,44 +88,18 @@ class IdxFile {
   int64_t row_count_ = 0, next_row_ = 0;
 };
 
-class IdxSource : public RowSource {
+/// Images get the dimension of their one channel.
+class IdxSource : public PairedSource<IdxFile> {
  public:
   IdxSource(const std::filesystem::path& images, const std::filesystem::path& labels)
-      : images_(images, "x"), labels_(labels, "y") {
-    if (images_.row_count() != labels_.row_count()) {
-      throw DataError(fmt::format("{} holds {} rows, {} holds {}: expected images and labels of the same rows",
-                                  images_.name(), images_.row_count(), labels_.name(), labels_.row_count()));
+      : PairedSource({images, "x"}, {labels, "y"}, "images and labels") {
+    if (!target_.field().shape.empty() || !is_integer(target_.field().type)) {
+      throw DataError(fmt::format("{}: expected one integer per row as label, found {}", target_.name(),
+                                  describe(target_.field())));
     }
-    if (!labels_.field().shape.empty() || !is_integer(labels_.field().type)) {
-      throw DataError(fmt::format("{}: expected one integer per row as label, found {}", labels_.name(),
-                                  describe(labels_.field())));
-    }
-    describe_fields();
-  }
-
-  const std::vector<Field>& inputs() const override { return inputs_; }
-  const std::vector<Field>& targets() const override { return targets_; }
-  int64_t row_count() const override { return images_.row_count(); }
-  void read(int64_t count, RowBytes& rows) override {
-    rows.resize(2);
-    images_.read(count, rows[0]);
-    labels_.read(count, rows[1]);
-  }
-  void rewind() override {
-    images_.rewind();
-    labels_.rewind();
-  }
-
- private:
-  void describe_fields() {
-    inputs_ = {images_.field()};
-    targets_ = {labels_.field()};
     std::vector<int64_t>& shape = inputs_[0].shape;
     if (shape.size() == 2) shape.insert(shape.begin(), 1);
   }
-
-  IdxFile images_, labels_;
-  std::vector<Field> inputs_, targets_;
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "data/byte_stream.h"
 #include "data/data_error.h"
+#include "data/paired_source.h"
 #include "data/zip_archive.h"
 
 namespace tutti::data {
@@ -118,31 +119,10 @@ void NpyArray::read_header() {
   next_row_ = 0;
 }
 
-class NpySource : public RowSource {
+class NpySource : public PairedSource<NpyArray> {
  public:
   NpySource(std::unique_ptr<ByteStream> x, std::unique_ptr<ByteStream> y)
-      : x_(std::move(x), "x"), y_(std::move(y), "y"), inputs_{x_.field()}, targets_{y_.field()} {
-    if (x_.row_count() != y_.row_count()) {
-      throw DataError(fmt::format("{} holds {} rows, {} holds {}: expected inputs and targets of the same rows",
-                                  x_.name(), x_.row_count(), y_.name(), y_.row_count()));
-    }
-  }
-  const std::vector<Field>& inputs() const override { return inputs_; }
-  const std::vector<Field>& targets() const override { return targets_; }
-  int64_t row_count() const override { return x_.row_count(); }
-  void read(int64_t count, RowBytes& rows) override {
-    rows.resize(2);
-    x_.read(count, rows[0]);
-    y_.read(count, rows[1]);
-  }
-  void rewind() override {
-    x_.rewind();
-    y_.rewind();
-  }
-
- private:
-  NpyArray x_, y_;
-  std::vector<Field> inputs_, targets_;
+      : PairedSource({std::move(x), "x"}, {std::move(y), "y"}, "inputs and targets") {}
 };
 
 }  // namespace
