@@ -1,6 +1,7 @@
 #include "comm/watchdog.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -16,6 +17,7 @@ using std::chrono::nanoseconds;
 constexpr nanoseconds kLongestPeriod = std::chrono::seconds(1);
 constexpr nanoseconds kLongestTimeBetweenLooks = std::chrono::milliseconds(10);
 constexpr size_t kDescriptionBytes = 200;
+constexpr size_t kNamedRanks = 4;
 
 }  // namespace
 
@@ -25,6 +27,7 @@ struct Watchdog::Beat {
   int64_t stop_requested = 0;
   int64_t progress_count = 0;
   int64_t has_work = 0;
+  int64_t waits = 0;
   std::array<char, kDescriptionBytes> description{};
 
   std::string last_word() const {
@@ -67,7 +70,7 @@ void Watchdog::set_deadline(std::chrono::milliseconds deadline) {
   settings_.deadline = deadline;
   period_ = std::min<nanoseconds>(deadline / 8, kLongestPeriod);
   clock_ = AwakeClock(period_);
-  now_ = next_look_ = next_sample_ = own_progressed_ = nanoseconds(0);
+  now_ = next_look_ = next_sample_ = own_progressed_ = all_still_since_ = nanoseconds(0);
   for (const auto& peer : peers_) peer->heard_at = peer->progressed_at = peer->next_send = nanoseconds(0);
 }
 
@@ -81,6 +84,7 @@ void Watchdog::poll() {
   send_due_beats();
   for (const auto& peer : peers_) judge(*peer);
   judge_own_lanes();
+  judge_all();
 }
 
 void Watchdog::request_stop() {
@@ -99,6 +103,7 @@ void Watchdog::sample_lanes() {
   const int64_t before = own_.progress_count;
   own_ = settings_.lanes();
   if (own_.progress_count != before || !own_.has_work) own_progressed_ = now_;
+  if (own_.progress_count != before || own_.has_work) all_still_since_ = now_;
 }
 
 void Watchdog::receive_beats() {
@@ -111,6 +116,7 @@ void Watchdog::take(Peer& peer) {
   const Beat& beat = peer.incoming;
   peer.heard_at = now_;
   if (beat.progress_count != peer.said.progress_count || beat.has_work == 0) peer.progressed_at = now_;
+  if (beat.progress_count != peer.said.progress_count || beat.has_work != 0) all_still_since_ = now_;
   if (beat.stop_requested != 0) stop_requested_.store(true, std::memory_order_relaxed);
   peer.said = beat;
   peer.receiving.reset();
@@ -136,7 +142,7 @@ void Watchdog::send_due_beats() {
 }
 
 void Watchdog::send_beat(Peer& peer) {
-  peer.told = {stage_, stop_requested(), own_.progress_count, own_.has_work, {}};
+  peer.told = {stage_, stop_requested(), own_.progress_count, own_.has_work, own_.waits, {}};
   own_.description.copy(peer.told.description.data(), kDescriptionBytes);
   peer.next_send = now_ + period_;
   peer.sending = communicator_.send(std::as_bytes(std::span(&peer.told, 1)), peer.rank, kWatchdogTag);
@@ -157,6 +163,36 @@ void Watchdog::judge_own_lanes() const {
   if (!own_.has_work || now_ - own_progressed_ <= settings_.deadline) return;
   accuse(communicator_.rank(), "(this one) has work but has made no progress", own_.description,
          "Look at its lanes, or raise run.deadline if a step may take so long");
+}
+
+std::vector<std::pair<int, std::string>> Watchdog::waiting() const {
+  std::vector<std::pair<int, std::string>> ranks;
+  if (own_.waits) ranks.emplace_back(communicator_.rank(), own_.description);
+  for (const auto& peer : peers_) {
+    if (peer->said.waits != 0) ranks.emplace_back(peer->rank, peer->said.last_word());
+  }
+  return ranks;
+}
+
+void Watchdog::judge_all() {
+  if (communicator_.rank() != 0) return;
+  const auto waiting_ranks = waiting();
+  if (waiting_ranks.empty()) all_still_since_ = now_;
+  // What the others said is up to a period old, and so was what they knew.
+  if (now_ - all_still_since_ <= settings_.deadline + 2 * period_) return;
+  std::vector<int> ranks;
+  std::vector<std::string> words;
+  for (const auto& [rank, word] : waiting_ranks) {
+    ranks.push_back(rank);
+    if (words.size() < kNamedRanks) words.push_back(fmt::format("{}: {}", settings_.roster.describe(rank), word));
+  }
+  if (ranks.size() > kNamedRanks) words.push_back(fmt::format("and {} more", ranks.size() - kNamedRanks));
+  throw SilentRank(
+      ranks,
+      fmt::format("the job has stood still for {} (run.deadline): no rank has work, and these wait for others: {}. "
+                  "The job is ended. Look at the network between the ranks, or raise run.deadline if one exchange "
+                  "may take so long, then start it again with --resume.",
+                  in_seconds(settings_.deadline), fmt::join(words, "; ")));
 }
 
 void Watchdog::accuse(int rank, const char* fault, const std::string& last_word, const char* advice) const {

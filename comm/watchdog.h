@@ -1,4 +1,5 @@
-// Heartbeats between the ranks: names a rank that is silent or stuck, and spreads the request to stop.
+// Heartbeats between the ranks: names a rank that is silent or stuck, or an exchange that stands still, and spreads the
+// request to stop.
 #ifndef TUTTI_COMM_WATCHDOG_H
 #define TUTTI_COMM_WATCHDOG_H
 
@@ -7,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "comm/communicator.h"
@@ -19,13 +21,15 @@ namespace tutti::comm {
 struct LaneProgress {
   int64_t progress_count = 0;  ///< grows with every piece of work that a lane completes
   bool has_work = false;       ///< a lane is computing; waiting for an exchange is not work
+  bool waits = false;          ///< an exchange is under way
   std::string description;     ///< what the lanes do, "step 120 of mlp-3"; at most 200 bytes are sent
 };
 
 /// Watches over the ranks of a communicator. Every rank tells rank 0 how it does, and rank 0 tells every rank, eight
 /// times per deadline and at least once a second. A rank is silent when nothing came from it for the deadline, and
-/// stuck when its lanes have work and do not get on for the deadline. Rank 0 watches all ranks, every rank watches
-/// rank 0 and its own lanes. Time in which this process itself did not run does not count: a pause between two calls of
+/// stuck when its lanes have work and do not get on for the deadline. The job stands still when some rank waits for an
+/// exchange, and for the deadline no rank has had work or got on. Rank 0 watches all ranks, every rank watches rank 0
+/// and its own lanes. Time in which this process itself did not run does not count: a pause between two calls of
 /// poll() counts as at most the time between two heartbeats.
 ///
 /// All members but stop_requested() are called from the communication thread; nothing blocks.
@@ -44,7 +48,8 @@ class Watchdog {
   /// Another deadline from now on. On all ranks alike, or a rank may find others silent that send heartbeats rarely.
   void set_deadline(std::chrono::milliseconds deadline);
 
-  /// Receives and sends the heartbeats that are due. The main loop calls it in every turn. Throws SilentRank.
+  /// Receives and sends the heartbeats that are due. The main loop calls it in every turn. Throws SilentRank, which
+  /// names the rank at fault, or, where the job stands still, the ranks that wait.
   void poll();
 
   /// Asks all ranks to stop at their next step boundary.
@@ -72,6 +77,8 @@ class Watchdog {
   void send_beat(Peer& peer);
   void judge(const Peer& peer) const;
   void judge_own_lanes() const;
+  std::vector<std::pair<int, std::string>> waiting() const;
+  void judge_all();
   [[noreturn]] void accuse(int rank, const char* fault, const std::string& last_word, const char* advice) const;
 
   Communicator& communicator_;
@@ -86,7 +93,8 @@ class Watchdog {
   LaneProgress own_;
   std::chrono::nanoseconds next_sample_{0};
   std::chrono::nanoseconds own_progressed_{0};
-  std::vector<std::unique_ptr<Peer>> peers_;  // the ranks this one exchanges heartbeats with
+  std::chrono::nanoseconds all_still_since_{0};  // rank 0's
+  std::vector<std::unique_ptr<Peer>> peers_;     // the ranks this one exchanges heartbeats with
 };
 
 }  // namespace tutti::comm

@@ -44,7 +44,7 @@ RankWatch::RankWatch(comm::Communicator& communicator, const StopSignals& signal
       guard_(guard),
       roster_(meet(communicator)),
       watchdog_(communicator, {std::chrono::minutes(1), roster_, [this] {
-                                 return lanes_ ? lanes_() : comm::LaneProgress{0, false, doing_};
+                                 return lanes_ ? lanes_() : comm::LaneProgress{0, false, false, doing_};
                                }}) {}
 
 void RankWatch::poll() {

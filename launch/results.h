@@ -14,7 +14,7 @@ namespace tutti::launch {
 /// One model's standing.
 struct ModelResult {
   std::string name;
-  std::string state;   ///< "finished", "failed", "running", "checkpointed", or "stopped" (by a kill)
+  std::string state;   ///< "finished", "failed", "running", "checkpointed", "paused", or "stopped" (by a kill)
   std::string reason;  ///< of a failure
   nlohmann::json labels = nlohmann::json::object();  ///< sweep variables and their values
   int64_t epoch = 0, step = 0;

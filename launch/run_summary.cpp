@@ -63,7 +63,7 @@ int exit_code_of(const nlohmann::json& reports) {
   std::set<std::string> states;
   for (const auto& report : reports) states.insert(report.at("state").get<std::string>());
   if (states.contains("checkpointed") || states.contains("running")) return kRequeue;
-  return states.contains("failed") ? kSomeModelsFailed : kDone;
+  return states.contains("failed") || states.contains("paused") ? kSomeModelsFailed : kDone;
 }
 
 }  // namespace tutti::launch

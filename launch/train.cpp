@@ -70,11 +70,12 @@ int run_on_ranks(TrainOptions options) {
   guard.beat("starting MPI");
   const comm::MpiSession session;
   comm::MpiCommunicator world(session);
+  train::CrashLog crash_log;
   std::optional<RankWatch> watch;
   std::optional<TrainJob> job;
   try {
     watch.emplace(world, signals, guard);
-    job.emplace(session, world, *watch, std::move(options));
+    job.emplace(session, world, *watch, crash_log, std::move(options));
     const int code = run_or_refuse(*job, world);
     watch->leave_together();
     return code;

@@ -30,6 +30,8 @@ namespace {
 
 constexpr int kReportTag = comm::kFirstFreeTag;
 constexpr int kFirstModelTag = comm::kFirstFreeTag + 8;
+constexpr const char* kCrashLog = "crashes.txt";  // in the output folder
+constexpr int64_t kCrashesToPause = 2;
 
 std::string short_hash(const std::string& text) { return fmt::format("{:016x}", data::RandomKey::of(0, text).value); }
 
@@ -46,8 +48,13 @@ double idle_share(const partition::Plan& plan) {
 }  // namespace
 
 TrainJob::TrainJob(const comm::MpiSession& session, comm::MpiCommunicator& world, RankWatch& watch,
-                   TrainOptions options)
-    : session_(session), world_(world), watch_(watch), options_(std::move(options)), started_(Clock::now()) {}
+                   train::CrashLog& crash_log, TrainOptions options)
+    : session_(session),
+      world_(world),
+      watch_(watch),
+      crash_log_(crash_log),
+      options_(std::move(options)),
+      started_(Clock::now()) {}
 
 TrainJob::~TrainJob() = default;
 
@@ -117,20 +124,24 @@ void TrainJob::open_output() {
     if (output_) output_->heartbeat();
     if (reports_) reports_->poll();
   });
+  crash_log_.open(job_.run.out / kCrashLog);
   trace_.emplace(world_.rank(), !job_.run.trace.empty());
 }
 
 void TrainJob::choose_checkpoints() {
-  nlohmann::json steps = nlohmann::json::object();
+  nlohmann::json steps = nlohmann::json::object(), crashes = nlohmann::json::object();
   watch_.together("choosing the checkpoints", [&] {
     if (!is_root() || !job_.run.resume) return;
     for (const train::ModelSpec& model : job_.models) {
       const auto step = train::CheckpointStore(output_->models() / model.name).newest_good();
       if (step) steps[model.name] = *step;
     }
+    crashes = train::CrashLog::counts(output_->path() / kCrashLog);
   });
-  const std::string chosen = comm::broadcast(world_, steps.dump(), watch_.deadline("choosing the checkpoints"));
-  resume_steps_ = nlohmann::json::parse(chosen).get<std::map<std::string, int64_t>>();
+  const auto chosen = nlohmann::json::parse(
+      comm::broadcast(world_, nlohmann::json{steps, crashes}.dump(), watch_.deadline("choosing the checkpoints")));
+  chosen.at(0).get_to(resume_steps_);
+  chosen.at(1).get_to(crash_counts_);
 }
 
 void TrainJob::place() {
@@ -160,7 +171,7 @@ void TrainJob::build() {
   for (size_t i = 0; i < job_.models.size(); ++i) {
     const comm::Team& team = plan_.models[i].team;
     if (team.position_of(world_.rank()) < 0) continue;
-    train::Member member{&job_.models[i], team, kFirstModelTag + 2 * static_cast<int>(i), {}};
+    train::Member member{&job_.models[i], team, kFirstModelTag + 2 * static_cast<int>(i), {}, pause_reason(i)};
     const auto step = resume_steps_.find(job_.models[i].name);
     if (step != resume_steps_.end()) member.resumed_step = step->second;
     members_.push_back(std::move(member));
@@ -182,6 +193,15 @@ void TrainJob::build() {
     runs_ = network_->start_runs();
     if (!network_->faults().empty()) throw UsageError(fmt::format("{}", fmt::join(network_->faults(), "\n")));
   });
+}
+
+std::string TrainJob::pause_reason(size_t model) const {
+  const auto crashes = crash_counts_.find(job_.models[model].name);
+  if (crashes == crash_counts_.end() || crashes->second < kCrashesToPause) return {};
+  return fmt::format(
+      "the process crashed {} times while it worked for this model; the others train on without it. Take its "
+      "lines out of {} to try again with --resume",
+      crashes->second, (job_.run.out / kCrashLog).string());
 }
 
 /// The placement went by predictions; here trial steps have measured what the lanes need.
@@ -229,7 +249,17 @@ comm::LaneProgress TrainJob::lane_progress() const {
     progress.has_work = true;
     progress.description += (progress.description.empty() ? "training " : ", ") + *visited;
   }
+  progress.waits = !progress.has_work && !lanes_->done();
+  if (progress.waits) progress.description = "waiting for " + awaited();
   return progress;
+}
+
+std::string TrainJob::awaited() const {
+  if (queue_.in_flight().empty()) return "work";
+  const comm::Operation& oldest = *queue_.in_flight().front();
+  const std::vector<int> ranks = oldest.waiting_for();
+  if (ranks.empty()) return "its own messages to leave, in the " + oldest.description();
+  return fmt::format("rank {} in the {}", fmt::join(ranks, " and rank "), oldest.description());
 }
 
 void TrainJob::print_headline() const {

@@ -24,6 +24,7 @@
 #include "launch/rank_watch.h"
 #include "launch/report_exchange.h"
 #include "partition/placement.h"
+#include "src/train/crash_log.h"
 #include "src/train/lanes.h"
 #include "src/train/trace.h"
 #include "src/train/unified_network.h"
@@ -42,7 +43,8 @@ struct TrainOptions {
 /// lanes train.
 class TrainJob {
  public:
-  TrainJob(const comm::MpiSession& session, comm::MpiCommunicator& world, RankWatch& watch, TrainOptions options);
+  TrainJob(const comm::MpiSession& session, comm::MpiCommunicator& world, RankWatch& watch, train::CrashLog& crash_log,
+           TrainOptions options);
   ~TrainJob();
 
   /// Collective. Returns the exit code, the same on all ranks. Throws UsageError on all ranks alike; anything else
@@ -57,6 +59,7 @@ class TrainJob {
   void choose_checkpoints();
   void place();
   void build();
+  std::string pause_reason(size_t model) const;
   void check_memory() const;
   void train();
   int conclude();
@@ -64,6 +67,7 @@ class TrainJob {
   nlohmann::json own_reports() const;
   nlohmann::json own_figures() const;
   comm::LaneProgress lane_progress() const;
+  std::string awaited() const;
   void print_headline() const;
   bool write_summary(const nlohmann::json& reports, const nlohmann::json& ranks);
   void write_trace();
@@ -73,12 +77,14 @@ class TrainJob {
   const comm::MpiSession& session_;
   comm::MpiCommunicator& world_;
   RankWatch& watch_;
+  train::CrashLog& crash_log_;
   TrainOptions options_;
   Job job_;
   std::vector<CpuShare> shares_;  // by rank
   LaneChoice lanes_choice_;
   std::optional<OutputFolder> output_;  // rank 0
   std::map<std::string, int64_t> resume_steps_;
+  std::map<std::string, int64_t> crash_counts_;  // of models that crashed the process before
   partition::Plan plan_;
   comm::ExchangeQueue queue_;
   std::atomic<bool> stop_ = false;

@@ -62,7 +62,9 @@ INSTANTIATE_TEST_SUITE_P(BackEnds, WatchdogOnRanksTest, tests::both_back_ends(),
 TEST_P(WatchdogOnRanksTest, RanksThatGetOnAreLeftAlone) {
   on_ranks([](Communicator& communicator) {
     int64_t count = 0;
-    Watchdog watchdog(communicator, {milliseconds(800), {}, [&] { return LaneProgress{++count, true, "at work"}; }});
+    Watchdog watchdog(communicator, {milliseconds(800), {}, [&] {
+                                       return LaneProgress{++count, true, false, "at work"};
+                                     }});
     EXPECT_NO_THROW(poll_until(watchdog, milliseconds(1200), [] { return false; }));
     leave(watchdog);
   });
@@ -100,7 +102,9 @@ TEST(WatchdogTest, NamesTheRankThatFallsSilentWithItsLastWord) {
   tests::on_local_ranks(3, [&](Communicator& communicator) {
     int64_t count = 0;
     const std::string word = "step 7 of mlp-" + std::to_string(communicator.rank());
-    Watchdog watchdog(communicator, {kDeadline, three_hosts(), [&] { return LaneProgress{++count, true, word}; }});
+    Watchdog watchdog(communicator, {kDeadline, three_hosts(), [&] {
+                                       return LaneProgress{++count, true, false, word};
+                                     }});
     if (communicator.rank() == 0) {
       EXPECT_THAT(accusation(watchdog, 2),
                   AllOf(HasSubstr("rank 2 (host n2, process 12) has been silent for 0.4 s (run.deadline)"),
@@ -132,7 +136,7 @@ TEST(WatchdogTest, NamesTheRankWhoseLanesAreStuck) {
     // Rank 1 has a longer deadline, so that it does not notice first.
     const milliseconds deadline = communicator.rank() == 0 ? kDeadline : 3 * kDeadline;
     Watchdog watchdog(communicator, {deadline, three_hosts(), [&] {
-                                       return LaneProgress{5, communicator.rank() == 1, "step 9 of lenet"};
+                                       return LaneProgress{5, communicator.rank() == 1, false, "step 9 of lenet"};
                                      }});
     if (communicator.rank() == 1) {
       poll_until(watchdog, kPatience, [&] { return named.try_wait(); });
@@ -148,7 +152,7 @@ TEST(WatchdogTest, NamesTheRankWhoseLanesAreStuck) {
 TEST(WatchdogTest, NamesItsOwnLanes) {
   tests::on_local_ranks(1, [](Communicator& communicator) {
     Watchdog watchdog(communicator, {kDeadline, three_hosts(), [] {
-                                       return LaneProgress{5, true, "step 3 of vgg11"};
+                                       return LaneProgress{5, true, false, "step 3 of vgg11"};
                                      }});
     EXPECT_THAT(accusation(watchdog, 0),
                 AllOf(HasSubstr("rank 0 (host n0, process 10) (this one) has work but has made no progress"),
@@ -156,9 +160,53 @@ TEST(WatchdogTest, NamesItsOwnLanes) {
   });
 }
 
+/// Rank 0's accusation, or none, when both ranks say at each heartbeat what `lanes(rank, heartbeat)` returns.
+std::string accusation_of_all(const std::function<LaneProgress(int, int64_t)>& lanes) {
+  std::string message;
+  std::latch judged(1);
+  tests::on_local_ranks(2, [&](Communicator& communicator) {
+    int64_t beats = 0;
+    Watchdog watchdog(communicator, {kDeadline, three_hosts(), [&] { return lanes(communicator.rank(), ++beats); }});
+    if (communicator.rank() == 1) {
+      EXPECT_TRUE(poll_until(watchdog, kPatience, [&] { return judged.try_wait(); }));
+      return;
+    }
+    try {
+      poll_until(watchdog, 4 * kDeadline, [] { return false; });
+    } catch (const SilentRank& error) {
+      message = error.what();
+    }
+    judged.count_down();
+  });
+  return message;
+}
+
+TEST(WatchdogTest, NamesTheRanksThatWaitWhenAllStandStill) {
+  EXPECT_THAT(accusation_of_all([](int rank, int64_t) {
+                return LaneProgress{5, false, rank == 1, rank == 1 ? "waiting for rank 0 in the sum of m" : ""};
+              }),
+              AllOf(HasSubstr("stood still for 0.4 s (run.deadline)"),
+                    HasSubstr("rank 1 (host n1, process 11): waiting for rank 0 in the sum of m"),
+                    Not(HasSubstr("host n0")), HasSubstr("--resume")));
+}
+
+TEST(WatchdogTest, RankMayWaitWhileAnotherWorks) {
+  EXPECT_EQ(accusation_of_all([](int rank, int64_t beats) {
+              return rank == 0 ? LaneProgress{5, false, true, "waiting"} : LaneProgress{beats, true, false, "at work"};
+            }),
+            "");
+}
+
+TEST(WatchdogTest, RankMayWaitWhileAnotherGetsOnBetweenHeartbeats) {
+  EXPECT_EQ(accusation_of_all([](int rank, int64_t beats) {
+              return rank == 0 ? LaneProgress{5, false, true, "waiting"} : LaneProgress{beats, false, true, "waiting"};
+            }),
+            "");
+}
+
 TEST(WatchdogTest, LanesWithoutWorkAreNotStuck) {
   tests::on_local_ranks(2, [](Communicator& communicator) {
-    Watchdog watchdog(communicator, {kDeadline, {}, [] { return LaneProgress{5, false, "waiting"}; }});
+    Watchdog watchdog(communicator, {kDeadline, {}, [] { return LaneProgress{5, false, false, "waiting"}; }});
     EXPECT_NO_THROW(poll_until(watchdog, 3 * kDeadline, [] { return false; }));
     leave(watchdog);
   });

@@ -1,14 +1,10 @@
 #include "src/train/checkpoint.h"
 
-#include <signal.h>
 #include <spdlog/spdlog.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
-#include <atomic>
 #include <charconv>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <functional>
@@ -16,6 +12,7 @@
 #include <span>
 #include <system_error>
 
+#include "src/train/fault_point.h"
 #include "src/train/posix_file.h"
 
 namespace tutti::train {
@@ -176,15 +173,6 @@ void CheckpointStore::write_weights(const std::string& name, const std::vector<N
   write_safetensors(aside, weights);
   fs::rename(aside, folder / kWeights);
   sync_directory(folder);
-}
-
-void fault_point(const char* name) {
-  const char* value = std::getenv("TUTTI_FAULT");
-  const std::string fault = value == nullptr ? "" : value;
-  const size_t colon = fault.find(':');
-  if (colon == std::string::npos || fault.compare(0, colon, name) != 0) return;
-  static std::atomic<int64_t> visits = 0;
-  if (++visits == std::stoll(fault.substr(colon + 1))) kill(getpid(), SIGKILL);
 }
 
 }  // namespace tutti::train

@@ -57,10 +57,6 @@ class CheckpointStore {
   std::filesystem::path folder_;
 };
 
-/// A place where a test can end the process: TUTTI_FAULT=NAME:COUNT kills it (SIGKILL) at the COUNT-th visit of the
-/// point NAME. Does nothing otherwise.
-void fault_point(const char* name);
-
 }  // namespace tutti::train
 
 #endif

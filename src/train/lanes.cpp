@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/train/crash_log.h"
+
 namespace tutti::train {
 
 using Clock = std::chrono::steady_clock;
@@ -81,6 +83,7 @@ void Lanes::loop(Lane& lane) try {
     lock.unlock();
     if (ModelRun* run = choose()) {
       const auto began = Clock::now();
+      const Suspect suspect(run->spec().name);
       lane.visited = &run->spec().name;
       run->work(lane, began + options_.visit);
       lane.visited = nullptr;

@@ -8,6 +8,7 @@
 
 #include "src/graph/initialise.h"
 #include "src/train/buffer_average.h"
+#include "src/train/fault_point.h"
 #include "src/train/observation.h"
 
 namespace tutti::train {
@@ -72,7 +73,9 @@ ModelRun::ModelRun(ModelRunSetup setup, ModelMemory memory)
   if (first_member_) files_.emplace(setup_.folder, spec, setup_.resumed);
   report_.publish_evaluation(progress_.last_evaluation);
   report_.publish(progress_, calendar_);
-  if (is_done()) {
+  if (!setup_.pause_reason.empty()) {
+    end(ModelState::kPaused, setup_.pause_reason);
+  } else if (is_done()) {
     after_share_ = AfterShare::kWrite;
     begin(Stage::kShared);
   } else {
@@ -144,7 +147,7 @@ void ModelRun::work(Lane& lane, Clock::time_point until) {
       lane.work_count.fetch_add(1, std::memory_order_relaxed);
     } while (Clock::now() < until);
   } catch (const std::exception& error) {
-    // A team's other members wait for this one's next message, which will not come: then the job cannot go on.
+    // What guard() has not caught in a team's member: the others wait for its next message, which will not come.
     if (!alone()) throw;
     end(ModelState::kFailed, error.what());
   }
@@ -153,6 +156,19 @@ void ModelRun::work(Lane& lane, Clock::time_point until) {
     --visitor_count_;
   }
   if (worked) setup_.trace->record("visit", spec().name, lane.index, began, Clock::now(), first_step, steps_done_);
+}
+
+/// An exception in a team's member must not keep it from its next message, for which the others wait: it goes on, and
+/// that message's word tells them.
+template <typename Action>
+void ModelRun::guard(const Action& action) {
+  try {
+    action();
+  } catch (const std::exception& error) {
+    if (alone()) throw;
+    const std::lock_guard lock(mutex_);
+    if (error_.empty()) error_ = error.what();
+  }
 }
 
 void ModelRun::advance(Lane& lane, const Claim& claim) {
@@ -214,6 +230,7 @@ void ModelRun::finish_sum(GrainSum& sum, Stage next) {
     scalars.push_back(part.scalars);
   }
   begin(Stage::kWaiting);
+  if (fault_due("sum lost", spec().name)) return;
   const auto began = Clock::now();
   post_sum(setup_.line, std::move(flats), std::move(scalars), std::move(word),
            fmt::format("sum of model {}, step {}", spec().name, progress_.step + 1),
@@ -231,7 +248,8 @@ void ModelRun::update() {
   const at::Tensor& gradient = memory_.gradients[static_cast<size_t>(summed_buffer_)];
   const double denominator = outcome_.scalars[GrainScalars::kDenominator];
   const double loss = outcome_.scalars[GrainScalars::kLoss] / denominator;
-  const double norm = updater_.gradient_norm(gradient, denominator);
+  double norm = 0;
+  guard([&] { norm = updater_.gradient_norm(gradient, denominator); });
   if (denominator == 0) {
     return end(
         ModelState::kFailed,
@@ -242,10 +260,13 @@ void ModelRun::update() {
     return end(ModelState::kFailed, fmt::format("non-finite {} at step {}", what, progress_.step + 1));
   }
   const Rates now = calendar_.rates_after(progress_.step, progress_.plateau.lr);
-  if (files_ && calendar_.log_due(progress_.step + 1)) {
-    files_->log(step_line(progress_.step + 1, calendar_, loss, norm, now.lr));
-  }
-  updater_.apply(gradient, denominator, norm, progress_.step, now);
+  guard([&] {
+    if (files_ && calendar_.log_due(progress_.step + 1)) {
+      files_->log(step_line(progress_.step + 1, calendar_, loss, norm, now.lr));
+    }
+    fault_point("update", spec().name);
+    updater_.apply(gradient, denominator, norm, progress_.step, now);
+  });
   const StepBatches batches = calendar_.batches_after(progress_.step);
   for (int64_t b = batches.first_batch; b < batches.last_batch; ++b) {
     for (size_t g = 0; g < progress_.grain_rows.size(); ++g) {
@@ -279,7 +300,7 @@ void ModelRun::share_then(AfterShare next) {
 }
 
 void ModelRun::after_share() {
-  if (shared_step_ != progress_.step) average_buffers(memory_, progress_.grain_rows);
+  if (shared_step_ != progress_.step) guard([&] { average_buffers(memory_, progress_.grain_rows); });
   shared_step_ = progress_.step;
   if (after_share_ == AfterShare::kWrite) return write();
   evaluation_sum_.reset();
@@ -294,10 +315,12 @@ void ModelRun::after_share() {
 void ModelRun::conclude() {
   if (!outcome_.verdict.error.empty()) return end(ModelState::kFailed, outcome_.verdict.error);
   stopping_ = stopping_ || outcome_.verdict.stop_requested;
-  const nlohmann::json results = evaluation_.results(outcome_.scalars);
-  if (observe(spec(), results, progress_) && files_) write_best();
-  report_.publish_evaluation(results);
-  log_epoch(results);
+  guard([&] {
+    const nlohmann::json results = evaluation_.results(outcome_.scalars);
+    if (observe(spec(), results, progress_) && files_) write_best();
+    report_.publish_evaluation(results);
+    log_epoch(results);
+  });
   settle_step();
 }
 
@@ -319,10 +342,11 @@ void ModelRun::settle_step() {
 void ModelRun::write() {
   const bool done = is_done();
   bool written = true;
+  if (has_error()) return done || stopping_ ? end(ModelState::kFailed, take_error()) : begin_step();
   if (files_) {
     const auto began = Clock::now();
-    const Checkpoint checkpoint = make_checkpoint(spec(), *setup_.graph, memory_, progress_);
     try {
+      const Checkpoint checkpoint = make_checkpoint(spec(), *setup_.graph, memory_, progress_);
       if (done) {
         files_->write_last(checkpoint);
       } else {
@@ -358,6 +382,7 @@ void ModelRun::begin_step() {
 
 void ModelRun::end(ModelState state, const std::string& reason) {
   const std::string text = as_utf8(reason);
+  if (state == ModelState::kPaused && files_) spdlog::warn("model {} is paused: {}", spec().name, text);
   if (state == ModelState::kFailed && files_) {
     spdlog::error("model {} failed: {}", spec().name, text);
     files_->log({{"event", "failed"}, {"step", progress_.step}, {"reason", text}});
@@ -377,6 +402,11 @@ void ModelRun::log_epoch(const nlohmann::json& results) {
   files_->log_timing({{"epoch", calendar_.epoch_ended(progress_.step)},
                       {"step", progress_.step},
                       {"seconds", std::chrono::duration<double>(Clock::now() - started_).count()}});
+}
+
+bool ModelRun::has_error() const {
+  const std::lock_guard lock(mutex_);
+  return !error_.empty();
 }
 
 std::string ModelRun::take_error() {

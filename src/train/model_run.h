@@ -45,6 +45,7 @@ struct ModelRunSetup {
   const std::atomic<bool>* stop = nullptr;  ///< set when the job should stop at the next step boundary
   std::function<void()> notify;             ///< called when there may be work for a lane again
   Trace* trace = nullptr;
+  std::string pause_reason;  ///< not empty: the model is not trained, and says so
 };
 
 /// The step, as lanes see it:
@@ -53,7 +54,8 @@ struct ModelRunSetup {
 ///   C) one lane applies the optimizer
 ///   D) at an epoch's end: evaluation, by grains too, and its sum
 ///   E) at a checkpoint: the members' running statistics come together, the first member writes
-/// Whatever throws in A or D ends this model, on every member, with its own message.
+/// Whatever throws ends this model, on every member, with its own message: in a team, the members learn of it by the
+/// word of the next sum.
 class ModelRun {
  public:
   /// Requires that the memory has the layout that layout_for() gives. Throws what DataSet, safetensors and checkpoints
@@ -90,6 +92,8 @@ class ModelRun {
 
   std::optional<Claim> claim();
   void advance(Lane& lane, const Claim& claim);
+  template <typename Action>
+  void guard(const Action& action);
   void run_grain(Lane& lane, const Claim& claim);
   void finish_sum(GrainSum& sum, Stage next);
   void update();
@@ -106,6 +110,7 @@ class ModelRun {
   void log_epoch(const nlohmann::json& results);
   bool alone() const { return setup_.line.team.runs.size() == 1; }
   bool is_done() const { return calendar_.is_done(progress_.step) || progress_.stopped_early; }
+  bool has_error() const;
   std::string take_error();
 
   ModelRunSetup setup_;

@@ -12,6 +12,8 @@ std::string name_of(ModelState state) {
       return "failed";
     case ModelState::kCheckpointed:
       return "checkpointed";
+    case ModelState::kPaused:
+      return "paused";
   }
   return "unknown";
 }

@@ -13,13 +13,13 @@
 
 namespace tutti::train {
 
-enum class ModelState { kRunning, kFinished, kFailed, kCheckpointed };
+enum class ModelState { kRunning, kFinished, kFailed, kCheckpointed, kPaused };
 std::string name_of(ModelState state);
 
 /// How a model stands.
 struct ModelReport {
   ModelState state = ModelState::kRunning;
-  std::string reason;  ///< of a failure
+  std::string reason;  ///< of a failure or a pause
   int64_t epoch = 0, step = 0, total_steps = 0;
   double train_loss = 0;      ///< mean of the epoch so far, or of the last one
   nlohmann::json evaluation;  ///< the last one's results; null before

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "src/train/crash_log.h"
 #include "src/train/parameter_groups.h"
 #include "src/train/trial.h"
 
@@ -36,6 +37,7 @@ namespace {
 /// trial.
 int64_t region_need(const ModelSpec& spec, const std::shared_ptr<const program::Program>& program) {
   try {
+    const Suspect suspect(spec.name);
     return run_trial(spec, program).region_bytes;
   } catch (const data::DataError&) {
     const int64_t rows = std::max((spec.batch + spec.grains - 1) / spec.grains, spec.evaluation_batch);
@@ -72,7 +74,7 @@ void UnifiedNetwork::prepare(const Member& member) {
   const comm::GrainRun& run = member.team.runs.at(static_cast<size_t>(member.team.position_of(options_.rank)));
   prepared.layout = ModelRun::layout_for(spec, *prepared.graph, run, options_.lane_count);
   const std::string shape = trial_shape(spec, *prepared.program);
-  if (!measured_.contains(shape)) measured_[shape] = region_need(spec, prepared.program);
+  if (!measured_.contains(shape) && member.pause_reason.empty()) measured_[shape] = region_need(spec, prepared.program);
   if (member.team.runs.size() > 1) {
     memory_.exchange_bytes += sum_buffer_bytes(line_of(member), prepared.layout.precision,
                                                prepared.layout.element_count, GrainScalars::kCount);
@@ -96,7 +98,7 @@ std::vector<ModelRun*> UnifiedNetwork::start_runs() {
       ModelMemory memory(prepared.layout, *prepared.graph, *fused_);
       ModelRunSetup setup{member.spec,   prepared.program,    prepared.graph, line_of(member),
                           options_.rank, options_.lane_count, folder,         resumed ? &*resumed : nullptr,
-                          options_.stop, options_.notify,     options_.trace};
+                          options_.stop, options_.notify,     options_.trace, member.pause_reason};
       runs_.push_back(std::make_unique<ModelRun>(std::move(setup), std::move(memory)));
       started.push_back(runs_.back().get());
     } catch (const std::exception& error) {

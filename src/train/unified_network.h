@@ -26,6 +26,7 @@ struct Member {
   comm::Team team;
   int tag = 0;
   std::optional<int64_t> resumed_step;  ///< the checkpoint to go on from; none = from the start
+  std::string pause_reason;             ///< not empty: it is not trained now, nor tried
 };
 
 struct UnifiedNetworkOptions {

@@ -26,6 +26,13 @@ models:
 {more}
 """
 
+def on_rank(rank, fault, command):
+    """The command of Runs.train_command, with TUTTI_FAULT on one of its ranks."""
+    mpirun, ranks, *program = [str(part) for part in command]
+    script = f'[ "$OMPI_COMM_WORLD_RANK" != {rank} ] || export TUTTI_FAULT={fault}; exec "$@"'
+    return [mpirun, ranks, "bash", "-c", script, "bash", *program]
+
+
 LEAVE_SECONDS = 5 * TIME_FACTOR
 
 

@@ -1,7 +1,8 @@
 """P4: a model that fails ends alone, with its own message; the others' bits do not change. Usage: p4_... RANKS"""
 import sys
 
-from tutti_runs import JOB, Runs, expect_equal, fail, results, summary
+from fault_runs import on_rank
+from tutti_runs import JOB, Runs, expect_equal, fail, newest_step, results, summary
 
 ranks = int(sys.argv[1])
 # The rate makes the loss overflow after some 60 steps, in a team of two where there are two ranks.
@@ -16,11 +17,46 @@ EXPLODING = f"""
     ranks: {min(ranks, 2)}
 """
 
+# One member of its team meets an exception outside the network's own arithmetic.
+FAULTY = f"""
+  - name: faulty
+    layers: [flatten, {{linear: 16}}, relu, {{linear: 10}}]
+    optimizer: {{adam: {{lr: 0.01}}}}
+    checkpoint: {{every_steps: 1}}
+    grains: 8
+    ranks: {ranks}
+"""
+
+
+def failed_report(out, name):
+    report = next(model for model in summary(out)["models"] if model["name"] == name)
+    if report["state"] != "failed":
+        fail(f"expected `{name}` to fail, found {report}")
+    return report
+
+
+def throw_on(rank):
+    job = runs.write_job(JOB + FAULTY, epochs=12, name="faulty.yaml")
+    out = runs.new_out()
+    code, text = runs.run(on_rank(rank, "update/faulty:30:throw", runs.train_command(job, out, ranks)))
+    if code != 3:
+        fail(f"an exception on rank {rank}: expected exit code 3, found {code}\n{text}")
+    expect_equal(alone, results(out), f"beside a model that throws on rank {rank}")
+    report = failed_report(out, "faulty")
+    if "TUTTI_FAULT" not in report["reason"] or report["step"] not in (29, 30):
+        fail(f"expected `faulty` to fail by the exception at step 30, found {report}")
+    step = newest_step(out / "models/faulty")
+    if step is None or int(step.name[5:]) != 29:
+        fail(f"expected the checkpoint of step 29, before the exception, found {step}")
+
+
 with Runs() as runs:
     runs.make_data()
     alone = results(runs.train(runs.write_job(epochs=12), ranks))
     out = runs.train(runs.write_job(JOB + EXPLODING, epochs=12, name="exploding.yaml"), ranks, expect=3)
-    expect_equal(alone, {name: files for name, files in results(out).items()}, "beside a model that fails")
-    report = next(model for model in summary(out)["models"] if model["name"] == "exploding")
-    if report["state"] != "failed" or "non-finite" not in report.get("reason", "") or report["step"] <= 50:
+    expect_equal(alone, results(out), "beside a model that fails")
+    report = failed_report(out, "exploding")
+    if "non-finite" not in report["reason"] or report["step"] <= 50:
         fail(f"expected `exploding` to fail by a non-finite loss after step 50, found {report}")
+    for rank in {0, ranks - 1}:
+        throw_on(rank)

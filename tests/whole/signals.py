@@ -5,14 +5,14 @@ import signal
 import sys
 
 from fault_runs import Ending
-from tutti_runs import Runs, expect_equal, fail, newest_step, rank_processes, results, summary, wait_for
+from tutti_runs import JOB, Runs, expect_equal, fail, newest_step, rank_processes, results, summary, wait_for
 
 REQUEUE = 75
 MPIRUN_ENDED = 1  # what mpirun returns once it was sent SIGTERM itself, whatever its ranks return
 RUNNING_STATES = {"checkpointed", "finished"}
 ranks = int(sys.argv[1])
-# mpirun kills what is left 1 s after it passed SIGTERM on; a job that writes checkpoints may need longer. As mpirun
-# waits the whole of this time after a non-zero exit too, it is no longer than that.
+# mpirun lets this time pass before it passes SIGTERM on, and once more before it kills what is left. A job that writes
+# checkpoints may need longer than the default, 1 s; and must train for longer, to be stopped at all.
 PATIENCE = {"OMPI_MCA_odls_base_sigkill_timeout": "3"}
 
 
@@ -24,7 +24,7 @@ def launcher(out, process):
     return process.pid
 
 
-def interrupt(number, whom, code=REQUEUE, environment=None):
+def interrupt(job, number, whom, code=REQUEUE, environment=None):
     """Signals the run in mid-training; every model must lie there at a step boundary afterwards."""
     what = f"{signal.Signals(number).name} to {whom.__name__} on {ranks} ranks"
     out = runs.new_out()
@@ -43,14 +43,15 @@ def interrupt(number, whom, code=REQUEUE, environment=None):
             fail(f"{what}: expected a checkpoint of {report['name']} at step {report['step']}, found {step}")
     again = ranks % 3 + 1
     runs.train(job, again, "--resume", out=out)
-    expect_equal(reference, results(out), f"{what}, resumed on {again} ranks")
+    expect_equal(references[job], results(out), f"{what}, resumed on {again} ranks")
 
 
 with Runs() as runs:
     runs.make_data()
-    job = runs.write_job(epochs=60)
-    reference = results(runs.train(job, 1))
-    interrupt(signal.SIGUSR1, launcher)
-    interrupt(signal.SIGTERM, first_rank)
-    interrupt(signal.SIGTERM, launcher, MPIRUN_ENDED, PATIENCE)
-    interrupt(signal.SIGINT, first_rank)
+    job = runs.write_job(epochs=40)
+    long_job = runs.write_job(JOB.split("  - name: dropout")[0], epochs=1000, name="long.yaml")
+    references = {path: results(runs.train(path, min(ranks, 2))) for path in (job, long_job)}
+    interrupt(job, signal.SIGUSR1, launcher)
+    interrupt(job, signal.SIGTERM, first_rank)
+    interrupt(long_job, signal.SIGTERM, launcher, MPIRUN_ENDED, PATIENCE)
+    interrupt(job, signal.SIGINT, first_rank)

@@ -1,11 +1,12 @@
-"""A rank that falls silent is named within the deadline, and the job ends with an exit code of its own.
+"""A rank that falls silent is named within the deadline, and so are the ranks that wait when the whole job stands still;
+the job ends with an exit code of its own.
 Usage: silent_rank.py RANKS"""
 import os
 import signal
 import sys
 import time
 
-from fault_runs import LEAVE_SECONDS, Ending, job_text
+from fault_runs import LEAVE_SECONDS, Ending, job_text, on_rank
 from tutti_runs import Runs, fail, rank_processes, wait_for
 
 INTERNAL = 70
@@ -45,9 +46,21 @@ def starts(out):
     return (out / "models").is_dir()
 
 
+def lose_a_message(rank):
+    """One rank never sends its part of a sum; every rank gives signs of life all the while."""
+    what = f"a message of rank {rank} lost"
+    job = runs.write_job(job_text(first=f"grains: 8\n    ranks: {ranks}\n    epochs: 100000"), name="team.yaml")
+    out = runs.new_out()
+    process = runs.start(on_rank(rank, "'sum lost/good:50'",
+                                 runs.train_command(job, out, ranks, "--set", f"run.deadline={DEADLINE}")))
+    waiting = f"waiting for rank {rank} in the sum of model good, step "
+    Ending(process).expect(what, INTERNAL, [f"stood still for {DEADLINE} s", waiting, "run.deadline", "--resume"], out)
+
+
 with Runs() as runs:
     runs.make_data()
     job = runs.write_job(job_text(first="epochs: 100000"))
     for rank in (0, ranks - 1):
         stop_rank(f"rank {rank} stopped in mid-training", rank, trains, ["has been silent", "Last word: "])
+    lose_a_message(ranks - 1)
     stop_rank("last rank stopped while starting", ranks - 1, starts, [])
