@@ -139,7 +139,8 @@ Node read_document(const std::filesystem::path& file, Faults& faults) {
   }
   std::ifstream stream(file, std::ios::binary);
   if (!stream) {
-    faults.add({}, "", fmt::format("cannot open the job file: {}", std::strerror(errno)));
+    faults.add({}, "",
+               fmt::format("cannot open the job file: {}; check its path and permissions", std::strerror(errno)));
     return {};
   }
   std::string text(static_cast<size_t>(kMaxFileBytes) + 1, '\0');

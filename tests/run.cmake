@@ -5,7 +5,8 @@ set_tests_properties(layering PROPERTIES TIMEOUT 30)
 
 if(TARGET tutti)
   add_test(NAME readme COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/readme_test.py $<TARGET_FILE:tutti>)
-  set_tests_properties(readme PROPERTIES TIMEOUT 60)
+  math(EXPR timeout "60 * ${time_factor}")
+  set_tests_properties(readme PROPERTIES TIMEOUT ${timeout})
 endif()
 
 # Whole runs of the program: tests/whole/NAME.py RANKS [VARIANT]. They work in folders of their own.
@@ -20,7 +21,7 @@ function(whole_run_test name)
       COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/whole/${name}.py ${ranks} ${arg_VARIANT})
     math(EXPR timeout "${arg_TIMEOUT} * ${time_factor}")
     set_tests_properties(${test} PROPERTIES TIMEOUT ${timeout} PROCESSORS 2
-      ENVIRONMENT "TUTTI=$<TARGET_FILE:tutti>;TUTTI_TIME_FACTOR=${time_factor}")
+      ENVIRONMENT "TUTTI=$<TARGET_FILE:tutti>;TUTTI_TIME_FACTOR=${time_factor};${environment_with_mpi}")
   endforeach()
 endfunction()
 

@@ -84,8 +84,9 @@ std::vector<int64_t> LayerBuild::shape(int64_t rank, const std::string& words, c
   expect_float();
   std::vector<int64_t> shape = any_shape();
   if (std::ssize(shape) != rank) {
-    fail(fmt::format("expected an input of {} dimension{} per sample ({}), found {}{}", rank, rank == 1 ? "" : "s",
-                     words, found(input_), advice.empty() ? "" : "; " + advice));
+    fail(fmt::format("expected an input of {} dimension{} per sample ({}), found {}; {}", rank, rank == 1 ? "" : "s",
+                     words, found(input_),
+                     advice.empty() ? "put `reshape` before it, or leave out what removed dimensions" : advice));
   }
   return shape;
 }

@@ -14,7 +14,8 @@ BuiltLayer build_linear(LayerBuild& layer) {
   std::vector<int64_t> shape = layer.any_shape();
   if (!options.boolean("each_position")) shape = layer.shape(1, "[features]", "put `flatten` before it");
   layer.expect_float();
-  if (shape.empty()) layer.fail("expected an input of at least 1 dimension per sample, found a number");
+  if (shape.empty())
+    layer.fail("expected an input of at least 1 dimension per sample, found a number; put `reshape` before it");
   const int64_t in = shape.back();
   const int64_t out = options.integer("out");
   const bool bias = options.boolean("bias");

@@ -58,8 +58,10 @@ BuiltLayer build_ranked_batch_norm(LayerBuild& layer) {
 BuiltLayer build_any_batch_norm(LayerBuild& layer) {
   const int64_t rank = std::ssize(layer.any_shape());
   if (rank < 1 || rank > 4) {
-    layer.fail(fmt::format("expected an input of 1 to 4 dimensions per sample ([channels, ...]), found {}",
-                           layer.found(layer.input())));
+    layer.fail(
+        fmt::format("expected an input of 1 to 4 dimensions per sample ([channels, ...]), found {}; put "
+                    "`reshape` before it",
+                    layer.found(layer.input())));
   }
   return build_batch_norm(layer, rank - 1);
 }
@@ -69,8 +71,10 @@ BuiltLayer build_layer_norm(LayerBuild& layer) {
   const std::vector<int64_t> shape = layer.any_shape();
   const int64_t dims = options.integer("dims");
   if (dims > std::ssize(shape)) {
-    layer.fail(fmt::format("expected an input of at least {} dimensions per sample (the key `dims`), found {}", dims,
-                           layer.found(layer.input())));
+    layer.fail(
+        fmt::format("expected an input of at least {} dimensions per sample (the key `dims`), found {}; use "
+                    "fewer `dims`",
+                    dims, layer.found(layer.input())));
   }
   const std::vector<int64_t> normalised(shape.end() - dims, shape.end());
   const double eps = options.number("eps");

@@ -53,8 +53,10 @@ std::vector<int64_t> resolved_shape(const LayerBuild& layer) {
   const bool fits = known <= static_cast<double>(elements) && elements % static_cast<int64_t>(known) == 0;
   if (open != shape.end() && fits) *open = elements / static_cast<int64_t>(known);
   if (!fits || element_count(shape) != elements) {
-    layer.fail(fmt::format("expected an input of as many elements per sample as the shape {}, found {} ({} elements)",
-                           text_of(shape), layer.found(layer.input()), elements));
+    layer.fail(
+        fmt::format("expected an input of as many elements per sample as the shape {}, found {} ({} elements); "
+                    "make one of the sizes -1 to have it computed",
+                    text_of(shape), layer.found(layer.input()), elements));
   }
   return shape;
 }

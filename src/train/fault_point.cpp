@@ -20,7 +20,7 @@ struct Fault {
   int64_t count = 0;
 };
 
-std::optional<Fault> read_environment() {
+std::optional<Fault> wanted_fault() {
   const char* value = std::getenv("TUTTI_FAULT");
   if (value == nullptr) return std::nullopt;
   const std::string text = value;
@@ -38,15 +38,10 @@ std::optional<Fault> read_environment() {
   return fault;
 }
 
-const std::optional<Fault>& wanted_fault() {
-  static const std::optional<Fault> fault = read_environment();
-  return fault;
-}
-
 }  // namespace
 
 bool fault_due(std::string_view point, std::string_view model) {
-  const std::optional<Fault>& fault = wanted_fault();
+  const std::optional<Fault> fault = wanted_fault();
   if (!fault || point != fault->point || (!fault->model.empty() && model != fault->model)) return false;
   static std::atomic<int64_t> visits = 0;
   return ++visits == fault->count;
@@ -54,7 +49,7 @@ bool fault_due(std::string_view point, std::string_view model) {
 
 void fault_point(std::string_view point, std::string_view model) {
   if (!fault_due(point, model)) return;
-  const std::string& effect = wanted_fault()->effect;
+  const std::string effect = wanted_fault()->effect;
   if (effect == "throw") throw std::runtime_error("a fault that TUTTI_FAULT asked for");
   if (effect == "crash") raise(SIGSEGV);
   kill(getpid(), SIGKILL);
