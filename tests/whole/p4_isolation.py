@@ -2,7 +2,7 @@
 import sys
 
 from fault_runs import on_rank
-from tutti_runs import JOB, Runs, expect_equal, fail, newest_step, results, summary
+from tutti_runs import JOB, Runs, expect_equal, fail, newest_step, program, results, summary
 
 ranks = int(sys.argv[1])
 # The rate makes the loss overflow after some 60 steps, in a team of two where there are two ranks.
@@ -17,6 +17,22 @@ EXPLODING = f"""
     ranks: {min(ranks, 2)}
 """
 
+# One row of its data is not a number: it falls to the second of two grains, in step 57, while the team next to it
+# exchanges too.
+BROKEN_ROW = 8 * 56 + 5
+BROKEN = f"""
+  - name: broken
+    data: numbers
+    layers: [{{linear: 8}}, {{batch_norm1d: {{}}}}, relu, {{linear: 1}}]
+    loss: mse
+    metrics: []
+    batch: 8
+    order: sequential
+    optimizer: {{adam: {{lr: 0.01}}}}
+    grains: 2
+    ranks: {min(ranks, 2)}
+"""
+
 # One member of its team meets an exception outside the network's own arithmetic.
 FAULTY = f"""
   - name: faulty
@@ -26,6 +42,22 @@ FAULTY = f"""
     grains: 8
     ranks: {ranks}
 """
+
+
+def break_a_row():
+    """A model whose loss is not a number in one grain of a team, beside other teams."""
+    rows = [[f"{(row * 7 + column) % 11 / 11}" for column in range(4)] for row in range(640)]
+    rows[BROKEN_ROW][2] = "nan"
+    (runs.folder / "numbers.csv").write_text("a,b,c,y\n" + "\n".join(",".join(row) for row in rows) + "\n")
+    runs.check([program(), "shard", "csv", "--file", "numbers.csv", "--target-type", "float", "--out", "data/numbers",
+                "--allow-nan"])
+    data = "data:\n  numbers: {train: data/numbers-*.h5}\n"
+    text = JOB.replace("data:\n", data, 1).replace("    grains: 4\n", f"    grains: 4\n    ranks: {min(ranks, 4)}\n")
+    out = runs.train(runs.write_job(text + BROKEN, epochs=12, name="broken.yaml"), ranks, expect=3)
+    expect_equal(alone, results(out), "beside a model with a broken row")
+    report = failed_report(out, "broken")
+    if report["reason"] != "non-finite loss at step 57":
+        fail(f"expected `broken` to fail by a non-finite loss at step 57, found {report}")
 
 
 def failed_report(out, name):
@@ -58,5 +90,6 @@ with Runs() as runs:
     report = failed_report(out, "exploding")
     if "non-finite" not in report["reason"] or report["step"] <= 50:
         fail(f"expected `exploding` to fail by a non-finite loss after step 50, found {report}")
+    break_a_row()
     for rank in {0, ranks - 1}:
         throw_on(rank)
