@@ -135,6 +135,7 @@ std::vector<std::unique_ptr<LocalCommunicator>> LocalCommunicator::create(int si
   auto mailboxes = std::make_shared<Mailboxes>();
   for (int rank = 0; rank < size; ++rank) mailboxes->push_back(std::make_shared<Mailbox>());
   std::vector<std::unique_ptr<LocalCommunicator>> communicators;
+  communicators.reserve(mailboxes->size());
   for (int rank = 0; rank < size; ++rank) {
     communicators.push_back(std::unique_ptr<LocalCommunicator>(new LocalCommunicator(mailboxes, rank)));
   }

@@ -16,7 +16,7 @@ constexpr int64_t kBlockElements = 2048;
 int level_of(int64_t grain_count) { return static_cast<int>(std::bit_width(static_cast<uint64_t>(grain_count))) - 1; }
 
 int64_t scratch_elements(int64_t grain_count, int64_t element_count) {
-  return 2 * level_of(grain_count) * std::min(kBlockElements, element_count);
+  return std::min(kBlockElements, element_count) * 2 * level_of(grain_count);
 }
 
 /// The sum over one block of elements.
@@ -31,7 +31,7 @@ class BlockSum {
   const Element* sum_of(const Subtree& node, Element* out) {
     if (next_ < leaves_.size() && leaves_[next_].subtree == node) return leaves_[next_++].values + offset_;
     if (node.level == 0) throw std::invalid_argument(fmt::format("Tree sum: no part holds grain {}", node.index));
-    Element* const left_out = scratch_ + 2 * (node.level - 1) * count_;
+    Element* const left_out = scratch_ + count_ * 2 * (node.level - 1);
     const Element* const left = sum_of({node.level - 1, 2 * node.index}, left_out);
     const Element* const right = sum_of({node.level - 1, 2 * node.index + 1}, left_out + count_);
 #pragma GCC ivdep

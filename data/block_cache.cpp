@@ -8,7 +8,7 @@ namespace tutti::data {
 BlockCache::BlockCache(int64_t window_bytes, Load load)
     : window_bytes_(window_bytes),
       load_(std::move(load)),
-      reader_([this](std::stop_token stop) { read_blocks(std::move(stop)); }) {}
+      reader_([this](const std::stop_token& stop) { read_blocks(stop); }) {}
 
 BlockCache::~BlockCache() = default;
 
@@ -57,7 +57,7 @@ void BlockCache::make_room(int64_t bytes) {
   }
 }
 
-void BlockCache::read_blocks(std::stop_token stop) {
+void BlockCache::read_blocks(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   while (wanted_.wait(lock, stop, [&] { return !queue_.empty(); }) && !stop.stop_requested()) {
     const Id id = queue_.front();

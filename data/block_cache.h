@@ -27,7 +27,7 @@ class BlockCache {
   /// A block of rows of one column of one shard.
   struct Id {
     int64_t column = 0, shard = 0, block = 0;
-    auto operator<=>(const Id&) const = default;
+    auto operator<=>(const Id&) const = default;  // NOLINT(modernize-use-nullptr): takes the 0 of <=> for a pointer
   };
   /// Reads a block; called by the reader thread only. What it throws reaches the callers of get() that wait for it.
   using Load = std::function<Block(Id)>;
@@ -54,7 +54,7 @@ class BlockCache {
   };
   bool request(Id id);
   bool follows_last(Id id);
-  void read_blocks(std::stop_token stop);
+  void read_blocks(const std::stop_token& stop);
   void make_room(int64_t bytes);
 
   int64_t window_bytes_;

@@ -255,6 +255,7 @@ void Hdf5Object::write_attribute(const std::string& attribute, const std::string
 void Hdf5Object::write_attribute(const std::string& attribute, const std::vector<std::string>& texts) {
   const LibraryLock lock;
   std::vector<const char*> pointers;
+  pointers.reserve(texts.size());
   for (const std::string& text : texts) pointers.push_back(text.c_str());
   put_attribute(handle_.id(), name_, attribute, text_type(name_).id(), list_space(texts.size(), name_),
                 pointers.data());

@@ -14,7 +14,7 @@
 namespace tutti::data {
 namespace {
 
-constexpr int64_t kPixels = 3 * 32 * 32;
+constexpr int64_t kPixels = int64_t{3} * 32 * 32;
 
 std::vector<std::filesystem::path> files_of(CifarKind kind, CifarPart part, const std::filesystem::path& folder) {
   if (kind == CifarKind::kCifar100) return {folder / (part == CifarPart::kTrain ? "train.bin" : "test.bin")};

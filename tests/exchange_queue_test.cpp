@@ -131,7 +131,7 @@ TEST(ExchangeQueueTest, LanesOfTwoRanksSumThroughTheirCommunicationThreads) {
   tests::on_local_ranks(2, [&](Communicator& communicator) {
     ExchangeQueue queue;
     std::atomic<int> finished = 0;
-    std::vector<std::vector<float>> values(kLanes * kSumsPerLane);
+    std::vector<std::vector<float>> values(size_t{kLanes} * kSumsPerLane);
     std::vector<std::thread> lanes;
     for (int lane = 0; lane < kLanes; ++lane) {
       lanes.emplace_back([&, lane] {
