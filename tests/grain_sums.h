@@ -50,6 +50,7 @@ template <typename Element>
 void expect_same_bits(const std::vector<Element>& found, const std::vector<Element>& expected) {
   ASSERT_EQ(found.size(), expected.size());
   for (size_t i = 0; i < found.size(); ++i) {
+    // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): the bits are what is compared
     ASSERT_EQ(std::memcmp(&found[i], &expected[i], sizeof(Element)), 0)
         << "element " << i << ": found " << found[i] << ", expected " << expected[i];
   }

@@ -4,6 +4,7 @@
 
 #include "src/graph/layer_list.h"
 
+// NOLINTNEXTLINE(bugprone-exception-escape): an exception ends it, and shows what was wrong
 int main() {
   const nlohmann::json request = nlohmann::json::parse(std::cin);
   const tutti::graph::InputShape input{"x", request.at("input_shape").get<std::vector<int64_t>>(),
