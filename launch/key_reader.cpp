@@ -97,7 +97,7 @@ std::optional<T> KeyReader::scalar(const Key& key, std::optional<T> (*parse)(con
     return value && in_bounds(key, *value) ? value : std::nullopt;
   };
   if (const Node* written = node(key.name)) {
-    if (const auto value = value_of(*written)) return value;
+    if (auto value = value_of(*written)) return value;
     wrong_type(key, *written);
   }
   return has_default(key) ? value_of(default_node(key)) : std::nullopt;

@@ -85,6 +85,7 @@ double sum_seconds(comm::Communicator& communicator, const comm::Deadline& deadl
     comm::barrier(communicator, deadline);
     const auto began = Clock::now();
     std::vector<comm::TreeSum<float>::Part> parts;
+    parts.reserve(vectors.size());
     for (const std::vector<float>& vector : vectors) parts.push_back({vector, {}});
     comm::TreeSum<float> sum(communicator, team, kSumTag, std::move(parts), {}, vectors.front());
     wait([&] { return sum.progress(); }, deadline, communicator.rank() == 0 ? 1 : 0);

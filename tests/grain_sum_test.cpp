@@ -26,6 +26,7 @@ float tree_value(int level, int64_t index, int64_t element) {
 
 std::vector<at::Tensor> make_pool(int count) {
   std::vector<at::Tensor> pool;
+  pool.reserve(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i) pool.push_back(at::empty({kElements}, at::kFloat));
   return pool;
 }
@@ -93,6 +94,7 @@ TEST(GrainSum, IsTheSameFromManyThreads) {
     std::mutex mutex;
     int64_t next = 0;
     std::vector<std::thread> threads;
+    threads.reserve(4);
     for (int t = 0; t < 4; ++t) {
       threads.emplace_back([&] {
         while (true) {

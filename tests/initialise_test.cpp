@@ -16,8 +16,8 @@ namespace {
 
 using Kind = Initialisation::Kind;
 
-at::Tensor drawn(const Initialisation& initialisation, std::vector<int64_t> shape, uint64_t seed = 7, int64_t index = 3,
-                 at::ScalarType type = at::kDouble) {
+at::Tensor drawn(const Initialisation& initialisation, const std::vector<int64_t>& shape, uint64_t seed = 7,
+                 int64_t index = 3, at::ScalarType type = at::kDouble) {
   at::Tensor tensor = at::full(shape, 99, type);
   initialise({0, "w", initialisation, std::nullopt, true}, index, seed, tensor);
   return tensor;

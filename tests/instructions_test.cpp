@@ -26,8 +26,8 @@ struct NodeCase {
 at::Tensor random(at::IntArrayRef shape) { return at::randn(shape, at::kDouble); }
 Argument of(ValueId id) { return Argument::of(id); }
 
-NodeCase unary(std::string name, const std::string& target, std::vector<Argument> rest,
-               std::function<at::Tensor(const at::Tensor&)> reference, at::IntArrayRef shape = {3, 17},
+NodeCase unary(std::string name, const std::string& target, const std::vector<Argument>& rest,
+               const std::function<at::Tensor(const at::Tensor&)>& reference, at::IntArrayRef shape = {3, 17},
                const std::string& overload = "") {
   return {std::move(name),
           target,
@@ -43,8 +43,8 @@ NodeCase unary(std::string name, const std::string& target, std::vector<Argument
           [reference](const Tensors& t, bool) { return reference(t[0]); }};
 }
 
-NodeCase convolution(std::string name, const std::string& target, Tensors tensors, std::vector<int64_t> stride,
-                     std::vector<int64_t> padding, std::vector<int64_t> dilation, int64_t groups) {
+NodeCase convolution(std::string name, const std::string& target, Tensors tensors, const std::vector<int64_t>& stride,
+                     const std::vector<int64_t>& padding, const std::vector<int64_t>& dilation, int64_t groups) {
   const bool has_bias = tensors.size() == 3;
   return {std::move(name),
           target,

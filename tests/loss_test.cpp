@@ -33,7 +33,7 @@ struct LossCase {
   std::function<at::Tensor(const at::Tensor& outputs, const at::Tensor& targets, at::Reduction::Reduction)> reference;
 };
 
-LossCase cross_entropy_case(std::string name, LossSpec spec, at::IntArrayRef output_shape, bool has_ignored) {
+LossCase cross_entropy_case(std::string name, const LossSpec& spec, at::IntArrayRef output_shape, bool has_ignored) {
   std::vector<int64_t> target_shape = output_shape.vec();
   target_shape.erase(target_shape.begin() + 1);
   at::Tensor targets = at::randint(output_shape[1], target_shape, at::kLong);

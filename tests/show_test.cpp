@@ -47,6 +47,7 @@ class ShowTest : public ::testing::Test {
 
   std::vector<std::string> names(const std::vector<ModelResult>& results) {
     std::vector<std::string> all;
+    all.reserve(results.size());
     for (const ModelResult& result : results) all.push_back(result.name);
     return all;
   }

@@ -39,7 +39,7 @@ struct Convolution {
 
 Convolution read_convolution(const LayerBuild& layer, int64_t rank, int64_t in) {
   const LayerOptions& options = layer.options();
-  const Convolution read{
+  Convolution read{
       in, options.integer("out"), options.integer("groups"), options.boolean("bias"),
       Window{
           options.integers("kernel", rank), options.integers("stride", rank), {}, options.integers("dilation", rank)}};

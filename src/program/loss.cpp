@@ -46,7 +46,7 @@ void check_cross_entropy(const LossSpec& spec, const at::Tensor& outputs, const 
 
 /// With q the target's distribution times the class weights, the loss of a place is -Σ q log p, and its gradient by
 /// the logits is p Σ q - q. PyTorch divides by the sum of the weights of the labels that count, smoothed or not.
-template <typename scalar_t>
+template <typename Number>
 class CrossEntropy {
  public:
   CrossEntropy(const LossSpec& spec, const at::Tensor& outputs)
@@ -58,12 +58,12 @@ class CrossEntropy {
   }
 
   /// `log_probabilities` becomes the gradient where `wants_gradient`.
-  LossSums run(scalar_t* log_probabilities, const int64_t* labels, bool wants_gradient) const {
+  LossSums run(Number* log_probabilities, const int64_t* labels, bool wants_gradient) const {
     LossSums sums;
     for (int64_t row = 0; row < layout_.rows; ++row) {
       for (int64_t place = 0; place < layout_.inner; ++place) {
         const int64_t label = labels[row * layout_.inner + place];
-        scalar_t* classes = log_probabilities + row * layout_.classes * layout_.inner + place;
+        Number* classes = log_probabilities + row * layout_.classes * layout_.inner + place;
         if (label == spec_.ignore_index) {
           if (wants_gradient) clear(classes);
           continue;
@@ -88,11 +88,11 @@ class CrossEntropy {
                     label, row, layout_.classes - 1));
   }
 
-  void clear(scalar_t* classes) const {
+  void clear(Number* classes) const {
     for (int64_t c = 0; c < layout_.classes; ++c) classes[c * layout_.inner] = 0;
   }
 
-  double loss(const scalar_t* classes, int64_t label) const {
+  double loss(const Number* classes, int64_t label) const {
     double smooth = 0;
     if (smooth_share_ != 0) {
       for (int64_t c = 0; c < layout_.classes; ++c) smooth -= weight(c) * classes[c * layout_.inner];
@@ -100,12 +100,12 @@ class CrossEntropy {
     return smooth_share_ * smooth - label_share_ * weight(label) * classes[label * layout_.inner];
   }
 
-  void replace_by_gradient(scalar_t* classes, int64_t label) const {
+  void replace_by_gradient(Number* classes, int64_t label) const {
     const double total = label_share_ * weight(label) + smooth_share_ * weight_sum_;
     for (int64_t c = 0; c < layout_.classes; ++c) {
-      scalar_t& element = classes[c * layout_.inner];
+      Number& element = classes[c * layout_.inner];
       const double share = smooth_share_ * weight(c) + (c == label ? label_share_ * weight(label) : 0);
-      element = static_cast<scalar_t>(static_cast<double>(std::exp(element)) * total - share);
+      element = static_cast<Number>(static_cast<double>(std::exp(element)) * total - share);
     }
   }
 

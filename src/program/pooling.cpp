@@ -28,7 +28,7 @@ int64_t spatial_dimensions(const NodeContext& context) {
 at::Tensor with_height(const at::Tensor& tensor, int64_t dimensions) {
   return dimensions == 1 ? tensor.unsqueeze(2) : tensor;
 }
-at::Tensor without_height(at::Tensor tensor, int64_t dimensions) {
+at::Tensor without_height(const at::Tensor& tensor, int64_t dimensions) {
   return dimensions == 1 ? tensor.squeeze(2) : tensor;
 }
 
@@ -61,11 +61,11 @@ class Pool : public Instruction {
  protected:
   at::Tensor input(const Frame& frame) const { return with_height(frame.values[input_], dimensions_); }
   at::Tensor output_gradient(const Frame& frame) const { return with_height(frame.gradients[output_], dimensions_); }
-  void set_output(Frame& frame, at::Tensor output) const {
-    frame.values[output_] = without_height(std::move(output), dimensions_);
+  void set_output(Frame& frame, const at::Tensor& output) const {
+    frame.values[output_] = without_height(output, dimensions_);
   }
-  void deliver_input(Frame& frame, at::Tensor gradient) const {
-    deliver(frame, target_, without_height(std::move(gradient), dimensions_));
+  void deliver_input(Frame& frame, const at::Tensor& gradient) const {
+    deliver(frame, target_, without_height(gradient, dimensions_));
   }
 
   int64_t dimensions_;
@@ -92,7 +92,7 @@ class MaxPool final : public Pool {
     auto [output, places] =
         dimensions_ == 3 ? at::max_pool3d_with_indices(input(frame), kernel_, stride_, padding_, dilation_, ceil_mode_)
                          : at::max_pool2d_with_indices(input(frame), kernel_, stride_, padding_, dilation_, ceil_mode_);
-    set_output(frame, std::move(output));
+    set_output(frame, output);
     if (frame.training) frame.saved[slot_] = std::move(places);
   }
 
