@@ -304,7 +304,7 @@ void ShardedDataSet::gather_integers(const Field& field, std::span<const int64_t
     with_element_type(field.type, [&](auto type) {
       const auto* values = reinterpret_cast<const decltype(type)*>(stored);
       for (size_t i = 0; i < row_elements; ++i) {
-        const auto value = static_cast<int64_t>(values[i]);
+        const auto value = static_cast<int64_t>(values[i]);  // NOLINT(bugprone-signed-char-misuse): int8 is a number
         if ((value < low || value >= high) && value != ignored) {
           throw DataError(fmt::format("{}: field '{}': expected a value in [{}, {}), found {}",
                                       place_of(rows[position]), field.name, low, high, value));

@@ -49,8 +49,10 @@ DataSetPointer open_part(const KeyReader& reader, std::string_view part, const s
 
 std::string fields_text(const std::vector<data::Field>& fields) {
   std::vector<std::string> texts;
-  for (const data::Field& field : fields)
+  texts.reserve(fields.size());
+  for (const data::Field& field : fields) {
     texts.push_back(fmt::format("{} [{}]", field.name, fmt::join(field.shape, ", ")));
+  }
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 

@@ -24,7 +24,7 @@ const data::Field* field_named(const std::vector<data::Field>& fields, const std
 std::string choose_field(const KeyReader& reader, std::string_view key, const std::vector<data::Field>& fields) {
   std::vector<std::string> names;
   for (const data::Field& field : fields) names.push_back(field.name);
-  const std::string name = reader.text(key);
+  std::string name = reader.text(key);
   if (field_named(fields, name) != nullptr) return name;
   if (name.empty() && fields.size() == 1) return names.front();
   if (name.empty()) {

@@ -164,6 +164,7 @@ Plan place(const std::vector<ModelCost>& models, const Cluster& cluster) {
   std::optional<std::vector<int64_t>> tried;
   for (const double multiple : kMultiples) {
     std::vector<int64_t> members;
+    members.reserve(models.size());
     for (const ModelCost& model : models) members.push_back(members_for(model, cluster, multiple * bound));
     if (members == tried) continue;
     tried = members;

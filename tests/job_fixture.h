@@ -94,7 +94,7 @@ inline std::string with(const std::string& change,
     if (line.starts_with("data:")) continue;
     const size_t begin = line.find_first_not_of(" -");
     if (line.compare(begin, key.size(), key) != 0) continue;
-    line = line.substr(0, begin) + change;
+    line.replace(begin, std::string::npos, change);
     replaced = true;
   }
   if (!replaced) lines.push_back("    " + change);

@@ -95,8 +95,8 @@ at::Tensor formula_values(const Value& value, int64_t index) {
   at::Tensor tensor = at::empty(value.shape, at::kDouble);
   double* numbers = tensor.mutable_data_ptr<double>();
   const bool vector = value.shape.size() == 1;
-  const auto fan_in = static_cast<double>(tensor.numel() / value.shape[0]);
-  const double scale = vector ? 0.1 : std::sqrt(4 / fan_in);
+  const int64_t fan_in = tensor.numel() / value.shape[0];
+  const double scale = vector ? 0.1 : std::sqrt(4 / static_cast<double>(fan_in));
   const double offset = vector && value.name.ends_with(".weight") ? 1 : 0;
   for (int64_t i = 0; i < tensor.numel(); ++i) {
     numbers[i] = offset + scale * std::sin(1000 * std::sin(static_cast<double>(i + index)));

@@ -222,7 +222,7 @@ class Compiler {
       step.description = step.instruction->name();
       result_.has_island = true;
     } else {
-      OperatorCall{first};  // refuses arguments that do not fit the schema
+      OperatorCall{first};  // NOLINT(bugprone-unused-raii): refuses arguments that do not fit the schema
       std::vector<std::vector<GradientTarget>> targets;
       for (const Argument& argument : first.arguments) {
         std::vector<GradientTarget>& list = targets.emplace_back();

@@ -49,11 +49,11 @@ nlohmann::json found_fingerprint(const fs::path& path) {
 }
 
 std::optional<int64_t> step_in(const std::string& name) {
-  constexpr std::string_view prefix = "step_";
-  if (!name.starts_with(prefix)) return std::nullopt;
+  constexpr std::string_view kPrefix = "step_";
+  if (!name.starts_with(kPrefix)) return std::nullopt;
   int64_t step = 0;
   const char* end = name.data() + name.size();
-  const auto result = std::from_chars(name.data() + prefix.size(), end, step);
+  const auto result = std::from_chars(name.data() + kPrefix.size(), end, step);
   if (result.ec != std::errc() || result.ptr != end) return std::nullopt;
   return step;
 }

@@ -143,7 +143,7 @@ void load_weights(const fs::path& file, const graph::Graph& graph, ModelMemory& 
   }
 }
 
-ModelFiles::ModelFiles(fs::path folder, const ModelSpec& spec, const Checkpoint* resumed)
+ModelFiles::ModelFiles(const fs::path& folder, const ModelSpec& spec, const Checkpoint* resumed)
     : spec_(spec),
       store_((fs::create_directories(folder), folder)),
       metrics_(folder / "metrics.jsonl", kept_bytes(resumed, "metrics_bytes")),

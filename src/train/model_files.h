@@ -34,7 +34,7 @@ std::string spec_hash(const ModelSpec& spec);
 class ModelFiles {
  public:
   /// Makes the folder, and cuts the logs back to what the checkpoint `resumed` knows (null: empty logs).
-  ModelFiles(std::filesystem::path folder, const ModelSpec& spec, const Checkpoint* resumed);
+  ModelFiles(const std::filesystem::path& folder, const ModelSpec& spec, const Checkpoint* resumed);
 
   void log(const nlohmann::json& line) { metrics_.write(line); }
 

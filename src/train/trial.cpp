@@ -40,7 +40,7 @@ std::string trial_shape(const ModelSpec& spec, const program::Program& program) 
                      spec.evaluation_batch, spec.data.validation != nullptr, spec.data.test != nullptr);
 }
 
-TrialResult run_trial(const ModelSpec& spec, std::shared_ptr<const program::Program> program) {
+TrialResult run_trial(const ModelSpec& spec, const std::shared_ptr<const program::Program>& program) {
   const graph::Graph& graph = program->graph();
   const auto layout = ModelLayout::of(graph, program->precision(), 0, 1 + GrainTrainer::scratch_count(spec, 1), 1);
   FusedBuffers fused({layout}, {&graph});

@@ -22,7 +22,7 @@ std::string trial_shape(const ModelSpec& spec, const program::Program& program);
 
 /// Runs one grain of the first batch (the second time is timed), and one evaluation batch of each data set, on memory
 /// of its own: the model itself is not touched. Throws what the data or a kernel throws.
-TrialResult run_trial(const ModelSpec& spec, std::shared_ptr<const program::Program> program);
+TrialResult run_trial(const ModelSpec& spec, const std::shared_ptr<const program::Program>& program);
 
 }  // namespace tutti::train
 
