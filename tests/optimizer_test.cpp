@@ -28,7 +28,7 @@ struct Case {
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
 /// The same optimizer in LibTorch, for parameters that it updates in place.
-TorchOptimizer torch_optimizer(const OptimizerSpec& s, std::vector<at::Tensor> parameters) {
+TorchOptimizer torch_optimizer(const OptimizerSpec& s, const std::vector<at::Tensor>& parameters) {
   namespace o = torch::optim;
   switch (s.kind) {
     case Kind::kSgd:
