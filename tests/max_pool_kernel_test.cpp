@@ -85,7 +85,7 @@ TEST(MaxPoolKernel, TiesInfinitiesAndNanGoWhereLibTorchSendsThem) {
 TEST(MaxPoolKernel, GradientEqualsFiniteDifferences) {
   at::manual_seed(2);
   const MaxPoolShape shape = shape_of(6, 7, 3, 2, 1, 1);
-  const at::Tensor input = at::randperm(2 * 6 * 7, at::kDouble).view({1, 2, 6, 7}).contiguous();  // no ties
+  const at::Tensor input = at::randperm(int64_t{2} * 6 * 7, at::kDouble).view({1, 2, 6, 7}).contiguous();  // no ties
   const at::Tensor gradient = at::randn({1, 2, shape.output_height, shape.output_width}, at::kDouble);
   const at::Tensor found = pool_backward(shape, gradient, pool(shape, input).places);
   constexpr double kStep = 0.25;
