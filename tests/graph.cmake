@@ -1,9 +1,11 @@
 tutti_torch_test(graph_test LIBRARIES tutti_graph)
+tutti_torch_test(import_pt2_test LIBRARIES tutti_program tutti_train TIMEOUT 120)
 tutti_torch_test(initialise_test LIBRARIES tutti_graph)
 tutti_torch_test(layer_list_test LIBRARIES tutti_graph tutti_train)
+tutti_torch_test(pt2_archive_test LIBRARIES tutti_graph TIMEOUT 120)
 tutti_torch_test(python_source_test LIBRARIES tutti_graph)
 tutti_torch_test(zoo_test LIBRARIES tutti_graph tutti_train)
-foreach(test layer_list_test zoo_test)
+foreach(test import_pt2_test layer_list_test zoo_test)
   target_compile_definitions(${test} PRIVATE TUTTI_TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data")
 endforeach()
 

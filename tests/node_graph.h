@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "src/graph/graph.h"
-#include "src/program/operator_call.h"
+#include "src/graph/operator_call.h"
 #include "src/program/program.h"
 
 namespace tutti::testing {
@@ -72,7 +72,7 @@ class NodeGraph {
     const ValueId id = add(graph::ValueKind::kResult, "result", at::Tensor(), has_batch);
     graph::Node node{target, overload, std::move(arguments), {id}, "node " + std::to_string(graph_.nodes.size())};
     const at::NoGradGuard no_grad;
-    program::OperatorCall{node}(samples_, /*training=*/true);
+    graph::OperatorCall{node}(samples_, /*training=*/true);
     describe(id);
     graph_.nodes.push_back(std::move(node));
     return id;

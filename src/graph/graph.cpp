@@ -43,7 +43,8 @@ void append_node(std::string& text, const Node& node) {
     if (argument.kind == Argument::Kind::kConstant) {
       append_constant(text, argument.constant);
     } else {
-      text += fmt::format("{}{}", argument.kind == Argument::Kind::kValues ? "vs" : "v", fmt::join(argument.ids, "+"));
+      text += fmt::format("{}{}", argument.kind == Argument::Kind::kValue ? "v" : "vs", fmt::join(argument.ids, "+"));
+      if (argument.kind == Argument::Kind::kNumbers) append_constant(text, argument.constant);
     }
     text += ';';
   }
@@ -57,12 +58,10 @@ void append_tensor(std::string& text, const Constant& constant) {
   text.append(static_cast<const char*>(tensor.data_ptr()), tensor.nbytes());
 }
 
-/// The product of the sizes; the batch counts as one.
+/// The product of the sizes, for a batch of one.
 double elements(const std::vector<int64_t>& shape) {
   double product = 1;
-  for (int64_t size : shape) {
-    if (size != kBatch) product *= static_cast<double>(size);
-  }
+  for (int64_t size : shape) product *= static_cast<double>(size_at(size, 1));
   return product;
 }
 
@@ -94,7 +93,7 @@ class FlopCounter {
     return graph_.values.at(static_cast<size_t>(node.arguments.at(argument).ids.at(0))).shape;
   }
   static double last(const std::vector<int64_t>& shape) {
-    return shape.empty() || shape.back() == kBatch ? 1 : static_cast<double>(shape.back());
+    return shape.empty() ? 1 : static_cast<double>(size_at(shape.back(), 1));
   }
   /// Every result reads one filter: [out, in / groups, kernel...].
   double convolution(const Node& node, const std::vector<int64_t>& result) const {
@@ -112,8 +111,16 @@ class FlopCounter {
 
 }  // namespace
 
+std::string operator_name(const Node& node) {
+  return node.overload.empty() ? node.target : node.target + "." + node.overload;
+}
+
+std::string described(const Node& node) {
+  return node.label.empty() ? operator_name(node) : fmt::format("{} ({})", node.label, operator_name(node));
+}
+
 std::string Graph::signature() const {
-  std::string text;
+  std::string text = fixed_batch ? fmt::format("batch {}\n", *fixed_batch) : "";
   for (const Value& value : values) {
     text +=
         fmt::format("{}{}[{}];", static_cast<int>(value.kind), c10::toString(value.type), fmt::join(value.shape, ","));

@@ -14,6 +14,7 @@ namespace tutti::program {
 namespace {
 
 using graph::kNoValue;
+using graph::OperatorCall;
 
 bool is_dropout(const graph::Node& node) { return node.target == "aten::dropout" && node.overload.empty(); }
 
@@ -26,9 +27,10 @@ bool updates_a_buffer(const graph::Graph& graph, const OperatorCall& call) {
 
 }  // namespace
 
-AutogradIsland::AutogradIsland(const graph::Graph& graph, IslandBoundary boundary, int64_t& next_slot)
+AutogradIsland::AutogradIsland(const graph::Graph& graph, IslandBoundary boundary, at::ScalarType precision,
+                               int64_t& next_slot)
     : boundary_(std::move(boundary)) {
-  for (const int64_t node : boundary_.nodes) steps_.push_back(make_step(graph, node));
+  for (const int64_t node : boundary_.nodes) steps_.push_back(make_step(graph, node, precision));
   std::copy_if(boundary_.inputs.begin(), boundary_.inputs.end(), std::back_inserter(differentiated_),
                [](const GradientTarget& target) { return target.needed(); });
   first_input_slot_ = next_slot;
@@ -44,13 +46,13 @@ AutogradIsland::AutogradIsland(const graph::Graph& graph, IslandBoundary boundar
   }
 }
 
-AutogradIsland::Step AutogradIsland::make_step(const graph::Graph& graph, int64_t index) const {
+AutogradIsland::Step AutogradIsland::make_step(const graph::Graph& graph, int64_t index, at::ScalarType precision) {
   const graph::Node& node = graph.nodes[index];
   Step step;
   step.name = operator_name(node);
   step.description = described(node);
   step.output = node.outputs.empty() ? kNoValue : node.outputs.front();
-  OperatorCall call(node);
+  OperatorCall call(node, precision);
   if (is_dropout(node)) {
     step.input = node.arguments.at(0).ids.at(0);
     if (node.arguments.at(2).constant.toBool()) step.dropout = dropout_site(node, index);

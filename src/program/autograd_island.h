@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "src/graph/operator_call.h"
 #include "src/program/dropout.h"
 #include "src/program/instruction.h"
-#include "src/program/operator_call.h"
 
 namespace tutti::program {
 
@@ -27,7 +27,7 @@ struct IslandBoundary {
 class AutogradIsland final : public Instruction {
  public:
   /// Throws graph::GraphError for an operator that draws random numbers of its own.
-  AutogradIsland(const graph::Graph& graph, IslandBoundary boundary, int64_t& next_slot);
+  AutogradIsland(const graph::Graph& graph, IslandBoundary boundary, at::ScalarType precision, int64_t& next_slot);
 
   void forward(Frame& frame) const override;
   void backward(Frame& frame) const override;
@@ -42,7 +42,7 @@ class AutogradIsland final : public Instruction {
 
  private:
   struct Step {
-    std::optional<OperatorCall> call;  ///< none for dropout
+    std::optional<graph::OperatorCall> call;  ///< none for dropout
     std::optional<DropoutSite> dropout;
     graph::ValueId input = graph::kNoValue;  ///< of dropout
     graph::ValueId output = graph::kNoValue;
@@ -51,7 +51,7 @@ class AutogradIsland final : public Instruction {
     std::string description;
   };
 
-  Step make_step(const graph::Graph& graph, int64_t node) const;
+  static Step make_step(const graph::Graph& graph, int64_t node, at::ScalarType precision);
   void run_step(const Step& step, std::vector<at::Tensor>& values, const Frame& frame) const;
   std::vector<at::Tensor> bind_inputs(Frame& frame) const;
 

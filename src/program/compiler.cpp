@@ -6,9 +6,9 @@
 
 #include <algorithm>
 
+#include "src/graph/operator_call.h"
 #include "src/program/autograd_island.h"
 #include "src/program/node_context.h"
-#include "src/program/operator_call.h"
 #include "src/program/registry.h"
 
 namespace tutti::program {
@@ -19,6 +19,7 @@ using graph::Graph;
 using graph::GraphError;
 using graph::kNoValue;
 using graph::Node;
+using graph::OperatorCall;
 using graph::ValueId;
 using graph::ValueKind;
 using Mode = GradientTarget::Mode;
@@ -51,7 +52,7 @@ void check_value_id(const Graph& graph, const Node& node, ValueId id) {
 /// Every value must be made before it is read.
 void check_order(const Graph& graph) {
   ValueSet made(graph.values.size());
-  for (size_t id = 0; id < made.size(); ++id) made[id] = graph.values[id].kind != ValueKind::kResult;
+  for (size_t id = 0; id < made.size(); ++id) made[id] = !graph.values[id].is_computed();
   for (const Node& node : graph.nodes) {
     for_each_input(node, [&](ValueId id) {
       check_value_id(graph, node, id);
@@ -107,13 +108,15 @@ std::vector<Unit> group_nodes(const Graph& graph, CompileOptions::Engine engine)
   return units;
 }
 
+bool cuts_gradients(const Node& node) { return node.target == "aten::detach"; }
+
 /// The values through which a gradient flows: they depend on a trainable parameter, and an output depends on them.
 ValueSet differentiated_values(const Graph& graph) {
   ValueSet depends(graph.values.size()), influences(graph.values.size());
   for (const graph::Parameter& parameter : graph.parameters) depends[parameter.value] = parameter.trainable;
   for (const Node& node : graph.nodes) {
     bool any = false;
-    for_each_input(node, [&](ValueId id) { any = any || depends[id]; });
+    if (!cuts_gradients(node)) for_each_input(node, [&](ValueId id) { any = any || depends[id]; });
     for (const ValueId id : node.outputs) {
       if (id != kNoValue) depends[id] = any && c10::isFloatingType(graph.values[id].type);
     }
@@ -146,14 +149,14 @@ class Compiler {
     plan_drops();
     bind_constants();
     for (ValueId id = 0; id < value_count(); ++id) {
-      if (graph_.values[id].kind == ValueKind::kResult) result_.results.push_back(id);
+      if (is_result(id)) result_.results.push_back(id);
     }
     return std::move(result_);
   }
 
  private:
   ValueId value_count() const { return static_cast<ValueId>(graph_.values.size()); }
-  bool is_result(ValueId id) const { return graph_.values[id].kind == ValueKind::kResult; }
+  bool is_result(ValueId id) const { return graph_.values[id].is_computed(); }
 
   /// The steps' inputs (values from outside the unit) and outputs (values that are read outside it).
   void list_inputs_and_outputs() {
@@ -218,7 +221,8 @@ class Compiler {
     if (unit.factory == nullptr) {
       IslandBoundary boundary{unit.nodes, {}, step.outputs};
       for (const ValueId id : step.inputs) boundary.inputs.push_back(find_target(step, id));
-      step.instruction = std::make_unique<AutogradIsland>(graph_, std::move(boundary), result_.slot_count);
+      step.instruction =
+          std::make_unique<AutogradIsland>(graph_, std::move(boundary), result_.precision, result_.slot_count);
       step.description = step.instruction->name();
       result_.has_island = true;
     } else {

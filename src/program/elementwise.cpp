@@ -116,8 +116,7 @@ bool cat_has_instruction(const graph::Graph& graph, const graph::Node& node) {
   const int64_t dimension = node.arguments[1].constant.toInt();
   const auto is_known = [&](ValueId id) {
     const graph::Value& value = graph.values[id];
-    return static_cast<int64_t>(value.shape.size()) == rank &&
-           value.shape[at::maybe_wrap_dim(dimension, rank)] != graph::kBatch;
+    return static_cast<int64_t>(value.shape.size()) == rank && value.shape[at::maybe_wrap_dim(dimension, rank)] >= 0;
   };
   return std::all_of(node.arguments[0].ids.begin(), node.arguments[0].ids.end(), is_known);
 }

@@ -79,17 +79,9 @@ std::vector<int64_t> NodeContext::integers(size_t argument, size_t length) const
   return found;
 }
 
-std::string operator_name(const graph::Node& node) {
-  return node.overload.empty() ? node.target : node.target + "." + node.overload;
-}
-
-std::string described(const graph::Node& node) {
-  return node.label.empty() ? operator_name(node) : fmt::format("{} ({})", node.label, operator_name(node));
-}
-
 int64_t element_count(const graph::Value& value, int64_t rows) {
   int64_t count = 1;
-  for (const int64_t size : value.shape) count *= size == graph::kBatch ? rows : size;
+  for (const int64_t size : value.shape) count *= graph::size_at(size, rows);
   return count;
 }
 

@@ -57,11 +57,6 @@ class NodeContext {
   int64_t& next_slot_;
 };
 
-/// "aten::conv2d", or "aten::add.Tensor" where there is an overload.
-std::string operator_name(const graph::Node& node);
-/// What messages call a node: its label with the operator's name.
-std::string described(const graph::Node& node);
-
 /// Predicted bytes of a value in a lane region.
 int64_t value_bytes(const graph::Value& value, int64_t rows, int64_t float_bytes);
 /// Number of elements of a value for a grain of `rows` rows.

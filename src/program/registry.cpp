@@ -53,9 +53,9 @@ constexpr std::array kEntries{
     Entry{"aten::tanh", "", make_tanh},
     Entry{"aten::softplus", "", make_softplus},
     Entry{"aten::elu", "", make_elu},
-    Entry{"aten::flatten", "using_ints", make_flatten},
-    Entry{"aten::reshape", "", make_reshape},
-    Entry{"aten::view", "", make_reshape},
+    Entry{"aten::flatten", "using_ints", make_flatten, reshape_has_instruction},
+    Entry{"aten::reshape", "", make_reshape, reshape_has_instruction},
+    Entry{"aten::view", "", make_reshape, reshape_has_instruction},
     Entry{"aten::add", "Tensor", make_add, add_has_instruction},
     Entry{"aten::cat", "", make_cat, cat_has_instruction},
     Entry{"aten::add_", "Tensor", make_counter, counter_has_instruction},
@@ -71,10 +71,19 @@ bool reads_a_value_twice(const graph::Node& node) {
   return std::adjacent_find(ids.begin(), ids.end()) != ids.end();
 }
 
+/// Instructions know the sizes in their arguments when they are compiled; numbers are known when they run.
+bool reads_a_number(const graph::Graph& graph, const graph::Node& node) {
+  return std::any_of(node.arguments.begin(), node.arguments.end(), [&](const graph::Argument& argument) {
+    return std::any_of(argument.ids.begin(), argument.ids.end(), [&](graph::ValueId id) {
+      return id != graph::kNoValue && graph.values[id].kind == graph::ValueKind::kNumber;
+    });
+  });
+}
+
 }  // namespace
 
 InstructionFactory find_factory(const graph::Graph& graph, const graph::Node& node) {
-  if (reads_a_value_twice(node) || node.outputs.size() != 1) return nullptr;
+  if (reads_a_value_twice(node) || reads_a_number(graph, node) || node.outputs.size() != 1) return nullptr;
   for (const Entry& entry : kEntries) {
     if (entry.target != node.target || entry.overload != node.overload) continue;
     return entry.accepts == nullptr || entry.accepts(graph, node) ? entry.factory : nullptr;

@@ -1,0 +1,135 @@
+// Aliasing is read off the storages of a run on the meta device.
+#include "src/graph/write_replacement.h"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <limits>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "src/graph/operator_call.h"
+#include "src/graph/shape_probe.h"
+
+namespace tutti::graph {
+namespace {
+
+constexpr int64_t kNever = -1;
+
+bool has_gradient(const c10::OperatorHandle& handle) {
+  return handle.hasKernelForDispatchKey(c10::DispatchKey::Autograd) ||
+         handle.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
+}
+
+/// The node that makes a new tensor in place of writing into its first argument; none where there is no such operator.
+std::optional<Node> functional_form(const Node& node) {
+  if (!node.target.ends_with('_') || node.target.ends_with("__") || node.outputs.size() != 1) return std::nullopt;
+  Node form = node;
+  form.target.pop_back();
+  const auto handle = c10::Dispatcher::singleton().findSchema({form.target, form.overload});
+  if (!handle || !has_gradient(*handle)) return std::nullopt;
+  const auto& expected = find_operator(node).schema().arguments();
+  const auto& found = handle->schema().arguments();
+  if (expected.size() != found.size()) return std::nullopt;
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (expected[i].name() != found[i].name() || *expected[i].type() != *found[i].type()) return std::nullopt;
+  }
+  return form;
+}
+
+class Replacement {
+ public:
+  Replacement(Graph& graph, std::vector<at::Tensor> probed)
+      : graph_(graph),
+        probed_(std::move(probed)),
+        last_read_(graph.values.size(), kNever),
+        current_(graph.values.size()) {
+    for (size_t id = 0; id < current_.size(); ++id) {
+      current_[id] = static_cast<ValueId>(id);
+      if (probed_[id].defined()) sharing_[probed_[id].storage().unsafeGetStorageImpl()].push_back(current_[id]);
+    }
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      for_each_argument(graph_.nodes[i], [&](ValueId& id) { last_read_[id] = static_cast<int64_t>(i); });
+    }
+    for (const ValueId id : graph_.outputs) last_read_[id] = std::numeric_limits<int64_t>::max();
+  }
+
+  void run() {
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      Node& node = graph_.nodes[i];
+      const ValueId written = written_value(node);
+      std::optional<Node> form;
+      if (written != kNoValue && is_alone(written, static_cast<int64_t>(i))) form = matching_form(node, written);
+      if (form) node = std::move(*form);
+      for_each_argument(node, [&](ValueId& id) { id = current_[id]; });
+      if (form) rename(written, node.outputs.front());
+    }
+    for (ValueId& id : graph_.outputs) id = current_[id];
+  }
+
+ private:
+  template <typename Visit>
+  static void for_each_argument(Node& node, Visit visit) {
+    for (Argument& argument : node.arguments) {
+      for (ValueId& id : argument.ids) {
+        if (id != kNoValue) visit(id);
+      }
+    }
+  }
+
+  static ValueId written_value(const Node& node) {
+    if (NumberFunction::find(node.target) != nullptr || node.arguments.empty()) return kNoValue;
+    const OperatorCall call(node);
+    const bool is_first = call.mutated_values().size() == 1 && node.arguments.front().ids == call.mutated_values();
+    return is_first ? call.mutated_values().front() : kNoValue;
+  }
+
+  const std::vector<ValueId>& sharing_with(ValueId id) const {
+    return sharing_.at(probed_[id].storage().unsafeGetStorageImpl());
+  }
+
+  /// True where nothing that is read after node `index` shares the value's memory, other names of the same tensor
+  /// aside.
+  bool is_alone(ValueId written, int64_t index) const {
+    for (const ValueId id : sharing_with(written)) {
+      const ValueKind kind = graph_.values[id].kind;
+      if (kind != ValueKind::kResult && kind != ValueKind::kInput) return false;
+      if (last_read_[id] > index && !probed_[id].is_same(probed_[written])) return false;
+    }
+    return true;
+  }
+
+  /// The functional form, if it makes a tensor of the written one's shape and type.
+  std::optional<Node> matching_form(const Node& node, ValueId written) const {
+    std::optional<Node> form = functional_form(node);
+    if (!form || form->outputs.front() == kNoValue) return std::nullopt;
+    std::vector<at::Tensor> values = probed_;
+    try {
+      probe_node(*form, values);
+    } catch (const GraphError&) {
+      return std::nullopt;
+    }
+    const at::Tensor& made = values[form->outputs.front()];
+    const bool matches =
+        made.sizes() == probed_[written].sizes() && made.scalar_type() == probed_[written].scalar_type();
+    return matches ? form : std::nullopt;
+  }
+
+  void rename(ValueId written, ValueId made) {
+    for (const ValueId id : sharing_with(written)) {
+      if (probed_[id].is_same(probed_[written])) current_[id] = made;
+    }
+  }
+
+  Graph& graph_;
+  std::vector<at::Tensor> probed_;
+  std::vector<int64_t> last_read_;  ///< by ValueId: index of the last node that reads it
+  std::vector<ValueId> current_;    ///< by ValueId: what holds its tensor after the nodes so far
+  std::unordered_map<const c10::StorageImpl*, std::vector<ValueId>> sharing_;
+};
+
+}  // namespace
+
+void replace_writes(Graph& graph, std::vector<at::Tensor> probed) { Replacement(graph, std::move(probed)).run(); }
+
+}  // namespace tutti::graph
