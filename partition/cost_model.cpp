@@ -57,7 +57,7 @@ RowCounts count_rows(const train::ModelSpec& spec) {
 /// The elements of one row of a value.
 int64_t row_elements(const graph::Value& value) {
   int64_t count = 1;
-  for (const int64_t size : value.shape) count *= size == graph::kBatch ? 1 : size;
+  for (const int64_t size : value.shape) count *= graph::size_at(size, 1);
   return count;
 }
 
