@@ -3,22 +3,21 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 
 #include "comm/deadline.h"
+#include "comm/last_words.h"
 #include "comm/roster.h"
 
 namespace tutti::comm {
 namespace {
 
-constexpr int kInternalErrorExit = 70;
 constexpr std::chrono::milliseconds kLongestPeriod{1000};
 
 }  // namespace
 
-BlockedCallGuard::BlockedCallGuard(std::chrono::milliseconds deadline, OnBlocked on_blocked)
-    : deadline_(deadline), on_blocked_(std::move(on_blocked)), thread_([this] { watch(); }) {}
+BlockedCallGuard::BlockedCallGuard(std::chrono::milliseconds limit, OnBlocked on_blocked)
+    : limit_(limit), on_blocked_(std::move(on_blocked)), thread_([this] { watch(); }) {}
 
 BlockedCallGuard::~BlockedCallGuard() {
   {
@@ -35,13 +34,12 @@ void BlockedCallGuard::beat(const char* activity) {
 }
 
 void BlockedCallGuard::end_process(const std::string& message) {
-  std::fprintf(stderr, "tutti: %s\n", message.c_str());
-  std::fflush(nullptr);
+  say_last_words(message);
   std::_Exit(kInternalErrorExit);
 }
 
 void BlockedCallGuard::watch() {
-  const auto period = std::min(deadline_ / 8, kLongestPeriod);
+  const auto period = std::min(limit_ / 8, kLongestPeriod);
   AwakeClock clock(2 * period);
   int64_t seen_count = 0;
   std::chrono::nanoseconds seen_at{0};
@@ -51,13 +49,14 @@ void BlockedCallGuard::watch() {
     const auto now = clock.look();
     if (count != seen_count) seen_at = now;
     seen_count = count;
-    if (now - seen_at <= deadline_) continue;
+    if (now - seen_at <= limit_) continue;
     lock.unlock();
     const Process process = this_process();
     on_blocked_(fmt::format(
-        "The communication thread of process {} on host {} has been blocked for {} (run.deadline) "
-        "while {}. The job is ended; start it again with --resume.",
-        process.process_id, process.host, in_seconds(deadline_), activity_.load(std::memory_order_relaxed)));
+        "The communication thread of process {} on host {} has been blocked for more than {}, its limit, while {}. The "
+        "job is ended. Look for what hangs there (the network, a file system, whoever reads the output), then start it "
+        "again with --resume.",
+        process.process_id, process.host, in_seconds(limit_), activity_.load(std::memory_order_relaxed)));
     return;
   }
 }

@@ -12,14 +12,14 @@
 
 namespace tutti::comm {
 
-/// A thread that expects beat() at least once per deadline while it lives: around the start and the end of MPI, which
+/// A thread that expects beat() at least once per `limit` while it lives: around the start and the end of MPI, which
 /// block, and in the main loop. Time in which the process was stopped does not count.
 class BlockedCallGuard {
  public:
   using OnBlocked = std::function<void(const std::string& message)>;
 
   /// `on_blocked` is called once, on the guard's thread.
-  explicit BlockedCallGuard(std::chrono::milliseconds deadline, OnBlocked on_blocked = end_process);
+  explicit BlockedCallGuard(std::chrono::milliseconds limit, OnBlocked on_blocked = end_process);
   ~BlockedCallGuard();
   BlockedCallGuard(const BlockedCallGuard&) = delete;
   BlockedCallGuard& operator=(const BlockedCallGuard&) = delete;
@@ -27,13 +27,14 @@ class BlockedCallGuard {
   /// The thread is alive, and does `activity` next, as in "starting MPI" (text that lives for ever). Any thread; cheap.
   void beat(const char* activity);
 
-  /// Prints the message and ends the process with exit code 70; mpirun and srun -K1 then end the other ranks.
+  /// Says the message on standard error and ends the process with exit code 70, without a lock that the blocked thread
+  /// may hold; mpirun and srun -K1 then end the other ranks.
   [[noreturn]] static void end_process(const std::string& message);
 
  private:
   void watch();
 
-  const std::chrono::milliseconds deadline_;
+  const std::chrono::milliseconds limit_;
   const OnBlocked on_blocked_;
   std::atomic<int64_t> beat_count_ = 0;
   std::atomic<const char*> activity_ = "starting";

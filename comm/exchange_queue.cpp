@@ -40,7 +40,14 @@ bool ExchangeQueue::start_posted() {
   return !posted.empty();
 }
 
+void ExchangeQueue::count_time() {
+  const auto now = std::chrono::steady_clock::now();
+  if (!in_flight_.empty()) time_in_flight_ += now - counted_to_;
+  counted_to_ = now;
+}
+
 bool ExchangeQueue::progress_all() {
+  count_time();
   bool moved = start_posted();
   // A complete operation leaves the list before finished(), so that the list is right whatever that does.
   for (size_t i = 0; i < in_flight_.size();) {

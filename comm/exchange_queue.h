@@ -60,8 +60,12 @@ class ExchangeQueue {
   /// The most that all operations in flight together have allocated at one time.
   int64_t peak_buffer_bytes() const { return peak_buffer_bytes_; }
 
+  /// The time up to the last progress_all() in which at least one operation was in flight.
+  std::chrono::nanoseconds time_in_flight() const { return time_in_flight_; }
+
  private:
   bool start_posted();
+  void count_time();
 
   std::mutex mutex_;
   std::condition_variable news_;
@@ -71,6 +75,8 @@ class ExchangeQueue {
   std::chrono::microseconds next_sleep_{0};
   int64_t buffer_bytes_ = 0;  // of the operations in flight
   int64_t peak_buffer_bytes_ = 0;
+  std::chrono::steady_clock::time_point counted_to_;  // while operations are in flight
+  std::chrono::nanoseconds time_in_flight_{0};
 };
 
 }  // namespace tutti::comm

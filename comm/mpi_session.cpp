@@ -4,15 +4,14 @@
 #include <mpi.h>
 
 #include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <string_view>
 
+#include "comm/last_words.h"
+
 namespace tutti::comm {
 namespace {
-
-constexpr int kInternalErrorExit = 70;
 
 std::optional<int> integer_variable(const char* name) {
   const char* text = std::getenv(name);
@@ -78,10 +77,10 @@ MpiSession::MpiSession() : uncaught_exception_count_(std::uncaught_exceptions())
 
 MpiSession::~MpiSession() {
   if (std::uncaught_exceptions() > uncaught_exception_count_) {
-    std::fprintf(stderr, "tutti: rank %d left by an error; the job is ended on all ranks\n", rank_);
+    say_last_words(fmt::format("rank {} left by an error; the job is ended on all ranks", rank_));
     MPI_Abort(MPI_COMM_WORLD, kInternalErrorExit);
   }
-  if (MPI_Finalize() != MPI_SUCCESS) std::fprintf(stderr, "tutti: rank %d: MPI did not end cleanly\n", rank_);
+  if (MPI_Finalize() != MPI_SUCCESS) say_last_words(fmt::format("rank {}: MPI did not end cleanly", rank_));
 }
 
 }  // namespace tutti::comm

@@ -28,6 +28,7 @@ struct Watchdog::Beat {
   int64_t progress_count = 0;
   int64_t has_work = 0;
   int64_t waits = 0;
+  int64_t patience_ms = 0;
   std::array<char, kDescriptionBytes> description{};
 
   std::string last_word() const {
@@ -142,7 +143,7 @@ void Watchdog::send_due_beats() {
 }
 
 void Watchdog::send_beat(Peer& peer) {
-  peer.told = {stage_, stop_requested(), own_.progress_count, own_.has_work, own_.waits, {}};
+  peer.told = {stage_, stop_requested(), own_.progress_count, own_.has_work, own_.waits, own_.patience.count(), {}};
   own_.description.copy(peer.told.description.data(), kDescriptionBytes);
   peer.next_send = now_ + period_;
   peer.sending = communicator_.send(std::as_bytes(std::span(&peer.told, 1)), peer.rank, kWatchdogTag);
@@ -151,18 +152,20 @@ void Watchdog::send_beat(Peer& peer) {
 void Watchdog::judge(const Peer& peer) const {
   if (peer.said.stage == Stage::kLeft) return;
   if (now_ - peer.heard_at > settings_.deadline) {
-    accuse(peer.rank, "has been silent", peer.said.last_word(), "Look for that process");
+    accuse(peer.rank, "has been silent", settings_.deadline, peer.said.last_word(), "Look for that process");
   }
-  if (peer.said.has_work != 0 && now_ - peer.progressed_at > settings_.deadline) {
-    accuse(peer.rank, "has work but has made no progress", peer.said.last_word(),
-           "Look at that process, or raise run.deadline if a step may take so long");
+  const auto patience = patience_with(std::chrono::milliseconds(peer.said.patience_ms));
+  if (peer.said.has_work != 0 && now_ - peer.progressed_at > patience) {
+    accuse(peer.rank, "has work but has made no progress", patience, peer.said.last_word(),
+           "Look at that process and at what it waits for, or raise run.deadline if that may take so long");
   }
 }
 
 void Watchdog::judge_own_lanes() const {
-  if (!own_.has_work || now_ - own_progressed_ <= settings_.deadline) return;
-  accuse(communicator_.rank(), "(this one) has work but has made no progress", own_.description,
-         "Look at its lanes, or raise run.deadline if a step may take so long");
+  const auto patience = patience_with(own_.patience);
+  if (!own_.has_work || now_ - own_progressed_ <= patience) return;
+  accuse(communicator_.rank(), "(this one) has work but has made no progress", patience, own_.description,
+         "Look at what it waits for, or raise run.deadline if that may take so long");
 }
 
 std::vector<std::pair<int, std::string>> Watchdog::waiting() const {
@@ -195,11 +198,16 @@ void Watchdog::judge_all() {
                   in_seconds(settings_.deadline), fmt::join(words, "; ")));
 }
 
-void Watchdog::accuse(int rank, const char* fault, const std::string& last_word, const char* advice) const {
+std::chrono::milliseconds Watchdog::patience_with(std::chrono::milliseconds patience) const {
+  return std::max(patience, settings_.deadline);
+}
+
+void Watchdog::accuse(int rank, const char* fault, std::chrono::milliseconds limit, const std::string& last_word,
+                      const char* advice) const {
   throw SilentRank(
-      {rank}, fmt::format("{} {} for {} (run.deadline). Last word: {}. The job is ended. {}, then start it "
-                          "again with --resume.",
-                          settings_.roster.describe(rank), fault, in_seconds(settings_.deadline), last_word, advice));
+      {rank}, fmt::format("{} {} for {}{}. Last word: {}. The job is ended. {}, then start it again with --resume.",
+                          settings_.roster.describe(rank), fault, in_seconds(limit),
+                          limit == settings_.deadline ? " (run.deadline)" : "", last_word, advice));
 }
 
 }  // namespace tutti::comm

@@ -19,18 +19,19 @@ namespace tutti::comm {
 
 /// How far a rank's lanes are.
 struct LaneProgress {
-  int64_t progress_count = 0;  ///< grows with every piece of work that a lane completes
-  bool has_work = false;       ///< a lane is computing; waiting for an exchange is not work
-  bool waits = false;          ///< an exchange is under way
-  std::string description;     ///< what the lanes do, "step 120 of mlp-3"; at most 200 bytes are sent
+  int64_t progress_count = 0;             ///< grows with every piece of work that a lane completes
+  bool has_work = false;                  ///< a lane is computing; waiting for an exchange is not work
+  bool waits = false;                     ///< an exchange is under way
+  std::string description;                ///< what the lanes do, "step 120 of mlp-3"; at most 200 bytes are sent
+  std::chrono::milliseconds patience{0};  ///< how long this work may make no progress, where longer than the deadline
 };
 
 /// Watches over the ranks of a communicator. Every rank tells rank 0 how it does, and rank 0 tells every rank, eight
 /// times per deadline and at least once a second. A rank is silent when nothing came from it for the deadline, and
-/// stuck when its lanes have work and do not get on for the deadline. The job stands still when some rank waits for an
-/// exchange, and for the deadline no rank has had work or got on. Rank 0 watches all ranks, every rank watches rank 0
-/// and its own lanes. Time in which this process itself did not run does not count: a pause between two calls of
-/// poll() counts as at most the time between two heartbeats.
+/// stuck when its lanes have work and do not get on for the deadline (or this work's patience). The job stands still
+/// when some rank waits for an exchange, and for the deadline no rank has had work or got on. Rank 0 watches all ranks,
+/// every rank watches rank 0 and its own lanes. Time in which this process itself did not run does not count: a pause
+/// between two calls of poll() counts as at most the time between two heartbeats.
 ///
 /// All members but stop_requested() are called from the communication thread; nothing blocks.
 class Watchdog {
@@ -79,7 +80,9 @@ class Watchdog {
   void judge_own_lanes() const;
   std::vector<std::pair<int, std::string>> waiting() const;
   void judge_all();
-  [[noreturn]] void accuse(int rank, const char* fault, const std::string& last_word, const char* advice) const;
+  std::chrono::milliseconds patience_with(std::chrono::milliseconds patience) const;
+  [[noreturn]] void accuse(int rank, const char* fault, std::chrono::milliseconds limit, const std::string& last_word,
+                           const char* advice) const;
 
   Communicator& communicator_;
   Settings settings_;

@@ -5,15 +5,17 @@
 #include <stdexcept>
 #include <string>
 
+#include "comm/last_words.h"
+
 namespace tutti::launch {
 
 /// Exit codes, the same through mpirun and srun.
 enum ExitCode : int {
-  kDone = 0,              ///< all models finished
-  kBadInput = 2,          ///< command line, job file or data are at fault; nothing was trained
-  kSomeModelsFailed = 3,  ///< the other models finished
-  kInternal = 70,         ///< a fault of the program or of the machine
-  kRequeue = 75,          ///< checkpointed before the end: start again with --resume
+  kDone = 0,                             ///< all models finished
+  kBadInput = 2,                         ///< command line, job file or data are at fault; nothing was trained
+  kSomeModelsFailed = 3,                 ///< the other models finished
+  kInternal = comm::kInternalErrorExit,  ///< 70: a fault of the program or of the machine
+  kRequeue = 75,                         ///< checkpointed before the end: start again with --resume
 };
 
 /// A fault of the user's input; the message says what was expected, what was found, where, and what to do.

@@ -15,8 +15,8 @@
 #include <system_error>
 #include <thread>
 
+#include "comm/roster.h"
 #include "launch/command.h"
-#include "launch/text_file.h"
 #include "src/train/posix_file.h"
 
 namespace tutti::launch {
@@ -24,12 +24,6 @@ namespace tutti::launch {
 namespace fs = std::filesystem;
 
 namespace {
-
-std::string host_name() {
-  char name[256] = {};
-  gethostname(name, sizeof(name) - 1);
-  return name;
-}
 
 std::string random_token() {
   std::random_device device;
@@ -77,7 +71,7 @@ time_t now_in(const fs::path& folder, const std::string& token) {
 /// True when the holder of the lock in `file` is certainly or very probably gone.
 bool is_stale(const fs::path& file, const std::string& text, const std::string& token) {
   const nlohmann::json holder = holder_in(text);
-  if (holder.value("host", "") == host_name()) {
+  if (holder.value("host", "") == comm::this_process().host) {
     const auto ticks = start_ticks(holder.value("process", int64_t{0}));
     return !ticks || *ticks != holder.value("start_ticks", int64_t{0});
   }
@@ -91,28 +85,52 @@ std::string holder_text(const std::string& text) {
   return fmt::format("process {} on host {}", holder.value("process", 0), holder.value("host", "?"));
 }
 
+/// The text of a lock, or why it cannot be read.
+struct LockFile {
+  std::optional<std::string> text;
+  std::error_code error;
+};
+
+LockFile read_lock(const fs::path& file) {
+  try {
+    const train::PosixFile reader = train::PosixFile::open(file);
+    std::string text(static_cast<size_t>(reader.size_bytes()), '\0');
+    reader.read_at(0, std::as_writable_bytes(std::span(text)));
+    return {std::move(text), {}};
+  } catch (const std::system_error& error) {
+    return {std::nullopt, error.code()};
+  }
+}
+
+/// What is said of a lock that stays, and that this run may not take.
+std::string refusal(const fs::path& file, const LockFile& found) {
+  const std::string folder = file.parent_path().string();
+  if (!found.text) {
+    return fmt::format(
+        "run.out: expected a folder whose lock can be read, found {}: {}; choose another folder with "
+        "--out, or, if no run uses {}, remove that file",
+        file.string(), found.error.message(), folder);
+  }
+  return fmt::format(
+      "run.out: expected a folder that no other run uses, found {} in use by {}; wait for that run, or "
+      "choose another folder with --out. If that run is gone for certain, remove {}",
+      folder, holder_text(*found.text), file.string());
+}
+
 }  // namespace
 
 FolderLock::FolderLock(const fs::path& folder) : file_(folder / "lock"), token_(random_token()) {
-  const nlohmann::json own = {{"host", host_name()},
+  const nlohmann::json own = {{"host", comm::this_process().host},
                               {"process", getpid()},
                               {"start_ticks", start_ticks(getpid()).value_or(0)},
                               {"token", token_}};
   text_ = own.dump() + "\n";
   const auto patience = std::chrono::steady_clock::now() + kPatience;
   while (!try_to_take()) {
-    const std::optional<std::string> found = read_text(file_);
-    if (!found) continue;  // its holder has just left
-    if (is_stale(file_, *found, token_)) {
-      take_over(*found);
-    } else if (std::chrono::steady_clock::now() < patience) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    } else {
-      throw UsageError(
-          fmt::format("run.out: expected a folder that no other run uses, found {} in use by {}; wait for that run, or "
-                      "choose another folder with --out. If that run is gone for certain, remove {}",
-                      folder.string(), holder_text(*found), file_.string()));
-    }
+    const LockFile found = read_lock(file_);
+    if (found.text && is_stale(file_, *found.text, token_) && take_over(*found.text)) continue;
+    if (std::chrono::steady_clock::now() >= patience) throw UsageError(refusal(file_, found));
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
 }
 
@@ -131,29 +149,32 @@ bool FolderLock::try_to_take() const {
 
 /// Between judging a lock and moving it away another run may have taken it over: what was moved is judged again, and
 /// put back when it is not what it was taken for.
-void FolderLock::take_over(const std::string& judged) const {
+bool FolderLock::take_over(const std::string& judged) const {
   const fs::path aside = file_.string() + ".stale." + token_;
   std::error_code error;
   fs::rename(file_, aside, error);
-  if (error) return;
-  if (read_text(aside) == judged && is_stale(aside, judged, token_)) {
+  if (error) return false;
+  const bool taken = read_lock(aside).text == judged && is_stale(aside, judged, token_);
+  if (taken) {
     spdlog::warn("{}: the lock of a run that is gone is taken over", file_.parent_path().string());
   } else {
     fs::create_hard_link(aside, file_,
                          error);  // fails where a third run was faster; the second then finds out by touch()
   }
   fs::remove(aside, error);
+  return taken;
 }
 
-bool FolderLock::is_own() const { return read_text(file_) == text_; }
+bool FolderLock::is_own() const { return read_lock(file_).text == text_; }
 
 void FolderLock::touch() {
-  if (!is_own()) {
+  const LockFile found = read_lock(file_);
+  if (found.text != text_) {
     throw std::runtime_error(
         fmt::format("output folder {}: expected the lock of this run, found {}; the folder was removed, or another run "
                     "has taken it over, so this run stops. Go on with --resume when no other run uses the folder",
                     file_.parent_path().string(),
-                    fs::exists(file_) ? "that of " + holder_text(read_text(file_).value_or("")) : "none"));
+                    found.text ? "that of " + holder_text(*found.text) : "none to read: " + found.error.message()));
   }
   utimensat(AT_FDCWD, file_.c_str(), nullptr, 0);
 }

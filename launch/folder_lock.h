@@ -15,8 +15,8 @@ class FolderLock {
   static constexpr std::chrono::seconds kStaleAfter{60};
   static constexpr std::chrono::seconds kPatience{2};  ///< for a run that is just ending
 
-  /// Takes the lock of a folder that exists. Throws UsageError, which names the holder, when another run has it, and
-  /// std::system_error when the folder cannot be written.
+  /// Takes the lock of a folder that exists. Throws UsageError, which names the holder, when another run has it, or the
+  /// system's reason when its lock cannot be read, and std::system_error when the folder cannot be written.
   explicit FolderLock(const std::filesystem::path& folder);
   /// Removes the lock, if it still is this one.
   ~FolderLock();
@@ -28,7 +28,7 @@ class FolderLock {
 
  private:
   bool try_to_take() const;
-  void take_over(const std::string& judged) const;
+  bool take_over(const std::string& judged) const;
   bool is_own() const;
 
   std::filesystem::path file_;

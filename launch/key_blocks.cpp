@@ -30,13 +30,14 @@ const Block& run_block() {
       "How a run is done. Paths are relative to the current folder. Nothing here but `reduction` changes a number.",
       {{"out", text(), kNoDefault, "output folder; required here or as `--out`"},
        {"lanes", or_auto(integer(closed(1, 4096))), "auto",
-        "lanes per rank; auto = the CPUs the rank may use / ranks on them"},
+        "lanes per rank; auto = the CPUs the rank may use, each divided by the ranks on it"},
        {"memory", or_auto(bytes()), "auto",
         "memory per rank; auto = limit of the control group or of Slurm / local ranks"},
-       {"deadline", number(above(0)), "60", "seconds after which a silent rank is named and the run ends"},
-       {"visit", number(above(0)), "50", "milliseconds that a lane stays with one model"},
+       {"deadline", number(closed(0.1, 1e6)), "60", "seconds after which a silent rank is named and the run ends"},
+       {"visit", number(closed(0.01, 1e6)), "50", "milliseconds that a lane stays with one model"},
        {"reduction", choice({"exact", "fast"}), "exact",
-        "exact = sums in a fixed order, the same bits on any number of ranks; fast = MPI's own sums"},
+        "exact = sums in a fixed order, the same bits on any number of ranks; fast = each rank's own part first, "
+        "then the parts in a fixed tree over the ranks: fewer bytes on the way, but bits that depend on the placement"},
        {"trace", text(), kNoDefault, "file for a timeline in the Chrome trace format"},
        {"progress", number(above(0)), "1", "seconds between two states of the live table"},
        {"measure_memory", boolean(), "false", "sample the memory in use every 5 ms, for the figures in summary.json"}}};

@@ -11,8 +11,8 @@ namespace tutti::launch {
 /// The CPUs one rank may use, as it found them.
 struct CpuShare {
   std::string host;
-  std::vector<int> cpus;        ///< of the affinity mask
-  int64_t online_count = 0;     ///< CPUs of the host
+  std::vector<int> cpus;     ///< of the affinity mask
+  int64_t online_count = 0;  ///< CPUs of the host
 };
 
 CpuShare own_cpu_share();
@@ -24,8 +24,9 @@ struct LaneChoice {
   std::vector<std::string> warnings;  ///< for rank 0 to print, each once
 };
 
-/// The lanes of rank `rank`, where `shares` holds every rank's CPUs. `wanted` 0 = auto: the CPUs of the mask, divided by
-/// the ranks of the same host that have the same mask. Warns of lanes beyond the CPUs, and of CPUs that no rank uses.
+/// The lanes of rank `rank`, where `shares` holds every rank's CPUs. `wanted` 0 = auto: the CPUs of the mask, where one
+/// that k ranks of the host may use counts as 1/k, rounded down; at least 1. Warns of hosts whose ranks together have
+/// more lanes than CPUs, and of CPUs that no rank may use.
 LaneChoice choose_lanes(const std::vector<CpuShare>& shares, int rank, int64_t wanted);
 
 }  // namespace tutti::launch

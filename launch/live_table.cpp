@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <utility>
 
+#include "launch/standard_output.h"
 #include "launch/terminal.h"
 
 namespace tutti::launch {
@@ -110,8 +110,7 @@ void LiveTable::draw() {
   drawn_ = Clock::now();
   const auto terminal = watched_terminal();
   if (!terminal) {
-    fmt::print("{}\n", summary_line());
-    std::fflush(stdout);
+    show(summary_line() + '\n');
     return;
   }
   const TerminalSize size = *terminal;
@@ -129,9 +128,7 @@ void LiveTable::draw() {
     }
     begin = end + 1;
   }
-  if (drawn_lines_ > 0) fmt::print("\x1b[{}A", drawn_lines_);
-  fmt::print("{}", shown);
-  std::fflush(stdout);
+  show((drawn_lines_ > 0 ? fmt::format("\x1b[{}A", drawn_lines_) : "") + shown);
   drawn_lines_ = lines;
 }
 

@@ -72,8 +72,7 @@ void warn_of_models_without_block(const nlohmann::json& models, const Job& job) 
 
 OutputFolder::OutputFolder(const Job& job) : path_(job.run.out) {
   make_or_accept(path_);
-  lock_.emplace(path_);
-  last_touch_ = std::chrono::steady_clock::now();
+  lock_.emplace(path_, kHeartbeat);
   compare_or_record(job);
 }
 
@@ -103,13 +102,6 @@ void OutputFolder::compare_or_record(const Job& job) {
   now.update(load_options_of(job));
   replace_file(record, now.dump(1) + "\n");  // first: it marks the folder as ours
   save_job(job, path_);
-}
-
-void OutputFolder::heartbeat() {
-  const auto now = std::chrono::steady_clock::now();
-  if (now - last_touch_ < kHeartbeat) return;
-  last_touch_ = now;
-  lock_->touch();
 }
 
 }  // namespace tutti::launch

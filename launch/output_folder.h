@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <optional>
 
-#include "launch/folder_lock.h"
 #include "launch/job.h"
+#include "launch/lock_keeper.h"
 #include "src/train/posix_file.h"
 
 namespace tutti::launch {
@@ -25,8 +25,9 @@ class OutputFolder {
   /// there that the job has no longer.
   explicit OutputFolder(const Job& job);
 
-  /// Touches the lock when it is due. Throws std::runtime_error when the lock is no longer this run's.
-  void heartbeat();
+  /// Throws std::runtime_error when the lock was found to be no longer this run's. Never waits for the file system: a
+  /// thread of its own touches the lock.
+  void check_lock() const { lock_->check(); }
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path models() const { return path_ / "models"; }
@@ -35,8 +36,7 @@ class OutputFolder {
   void compare_or_record(const Job& job);
 
   std::filesystem::path path_;
-  std::optional<FolderLock> lock_;
-  std::chrono::steady_clock::time_point last_touch_;
+  std::optional<LockKeeper> lock_;  // once the folder is there
 };
 
 }  // namespace tutti::launch

@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <map>
-#include <memory>
 #include <thread>
 #include <vector>
 
 #include "comm/collectives.h"
+#include "comm/last_words.h"
 #include "launch/command.h"
 #include "src/train/lanes.h"
 
@@ -38,14 +39,25 @@ comm::Roster meet(comm::Communicator& communicator) {
 
 }  // namespace
 
-RankWatch::RankWatch(comm::Communicator& communicator, const StopSignals& signals, comm::BlockedCallGuard& guard)
+void end_job(comm::Communicator& communicator, const std::exception& error) {
+  comm::say_last_words(fmt::format("rank {}: {}", communicator.rank(), error.what()));
+  communicator.abort(kInternal);
+  std::_Exit(kInternal);  // never reached, which GCC does not see of a virtual function
+}
+
+RankWatch::RankWatch(comm::Communicator& communicator, const StopSignals& signals, comm::BlockedCallGuard& guard,
+                     std::chrono::milliseconds action_limit)
     : communicator_(communicator),
       signals_(signals),
       guard_(guard),
       roster_(meet(communicator)),
-      watchdog_(communicator, {std::chrono::minutes(1), roster_, [this] {
-                                 return lanes_ ? lanes_() : comm::LaneProgress{0, false, false, doing_};
-                               }}) {}
+      action_limit_(action_limit),
+      watchdog_(communicator, {std::chrono::minutes(1), roster_, [this] { return progress(); }}) {}
+
+comm::LaneProgress RankWatch::progress() const {
+  if (action_clock_ != nullptr) return {action_clock_->used_us(), true, false, doing_, action_limit_};
+  return lanes_ ? lanes_() : comm::LaneProgress{0, false, false, doing_};
+}
 
 void RankWatch::poll() {
   guard_.beat("watching the other ranks");
@@ -64,34 +76,33 @@ comm::Deadline RankWatch::deadline(const std::string& operation) {
 }
 
 std::string RankWatch::run_beside(const std::function<void()>& action) {
-  struct Work {
-    std::string fault;
-    std::atomic<bool> done = false;
-  };
-  const auto work = std::make_shared<Work>();
-  std::thread worker([work, action] {
+  std::string fault;
+  std::atomic<bool> done = false;
+  train::ThreadClock clock;
+  std::thread worker([&] {
+    clock.follow_this_thread();
     try {
       train::use_one_intra_op_thread();
       action();
     } catch (const std::exception& error) {
-      work->fault = error.what();
-      if (work->fault.empty()) work->fault = "a fault without a message";
+      fault = error.what();
+      if (fault.empty()) fault = "a fault without a message";
     }
-    work->done = true;
+    done = true;
   });
+  action_clock_ = &clock;
   try {
     comm::Backoff backoff;
-    while (!work->done) {
+    while (!done) {
       poll();
       backoff.pause();
     }
-  } catch (...) {
-    // Another rank is silent: the job ends now, and the action may never.
-    worker.detach();
-    throw;
+  } catch (const std::exception& error) {
+    end_job(communicator_, error);
   }
+  action_clock_ = nullptr;
   worker.join();
-  return work->fault;
+  return fault;
 }
 
 void RankWatch::together(const std::string& doing, const std::function<void()>& action) {

@@ -1,15 +1,14 @@
 #include "launch/train.h"
 
-#include <fmt/format.h>
-
-#include <cstdio>
 #include <optional>
 
 #include "comm/blocked_call_guard.h"
+#include "comm/last_words.h"
 #include "comm/mpi_communicator.h"
 #include "comm/mpi_session.h"
 #include "launch/command.h"
 #include "launch/command_line.h"
+#include "launch/standard_output.h"
 #include "launch/train_job.h"
 
 namespace tutti::launch {
@@ -59,13 +58,14 @@ int run_or_refuse(TrainJob& job, const comm::Communicator& world) {
   try {
     return job.run();
   } catch (const UsageError& error) {
-    if (world.rank() == 0) fmt::print(stderr, "tutti: {}\n", error.what());
+    if (world.rank() == 0) comm::say_last_words(error.what());
     return kBadInput;
   }
 }
 
 int run_on_ranks(TrainOptions options) {
   const StopSignals signals;
+  const IgnoredPipeSignal ignored;
   comm::BlockedCallGuard guard(RankWatch::kBlockedLimit);
   guard.beat("starting MPI");
   const comm::MpiSession session;
@@ -81,9 +81,7 @@ int run_on_ranks(TrainOptions options) {
     return code;
   } catch (const std::exception& error) {
     // The job still stands here: to end its lanes could mean to wait for a lane that hangs.
-    fmt::print(stderr, "tutti: rank {}: {}\n", world.rank(), error.what());
-    std::fflush(nullptr);
-    world.abort(kInternal);
+    end_job(world, error);
   }
 }
 

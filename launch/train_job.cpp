@@ -20,6 +20,7 @@
 #include "launch/show.h"
 #include "launch/version.h"
 #include "partition/cost_model.h"
+#include "launch/standard_output.h"
 #include "src/program/lane_allocator.h"
 
 namespace tutti::launch {
@@ -121,7 +122,7 @@ void TrainJob::open_output() {
     if (!job_.run.trace.empty()) replace_file(job_.run.trace, "[]\n");
   });
   watch_.also([this] {
-    if (output_) output_->heartbeat();
+    if (output_) output_->check_lock();
     if (reports_) reports_->poll();
   });
   crash_log_.open(job_.run.out / kCrashLog);
@@ -263,17 +264,19 @@ std::string TrainJob::awaited() const {
 }
 
 void TrainJob::print_headline() const {
-  fmt::print("{} on {} of {}: predicted {:.1f} s of work, idle share {:.0f} %\n", counted(job_.models.size(), "model"),
-             counted(world_.size(), "rank"), counted(lanes_choice_.lane_count, "lane"), plan_.makespan_seconds,
-             100 * idle_share(plan_));
-  for (const std::string& note : plan_.notes) fmt::print("{}\n", note);
-  for (const std::string& warning : job_.warnings) fmt::print("warning: {}\n", warning);
+  std::string text =
+      fmt::format("{} on {} of {}: predicted {:.1f} s of work, idle share {:.0f} %\n",
+                  counted(job_.models.size(), "model"), counted(world_.size(), "rank"),
+                  counted(lanes_choice_.lane_count, "lane"), plan_.makespan_seconds, 100 * idle_share(plan_));
+  for (const std::string& note : plan_.notes) text += note + '\n';
+  for (const std::string& warning : job_.warnings) text += "warning: " + warning + '\n';
   if (reduction() == train::Reduction::kFast) {
-    fmt::print("reduction: fast: results agree with other placements within rounding, not bit for bit\n");
+    text += "reduction: fast: results agree with other placements within rounding, not bit for bit\n";
   }
-  if (job_.run.resume)
-    fmt::print("{} of {} models go on from a checkpoint\n", resume_steps_.size(), job_.models.size());
-  std::fflush(stdout);
+  if (job_.run.resume) {
+    text += fmt::format("{} of {} models go on from a checkpoint\n", resume_steps_.size(), job_.models.size());
+  }
+  show(text);
 }
 
 train::Reduction TrainJob::reduction() const {
@@ -320,6 +323,7 @@ nlohmann::json TrainJob::own_figures() const {
 
 int TrainJob::conclude() {
   sampler_->sample();
+  const double exchanging = std::chrono::duration<double>(queue_.time_in_flight()).count();
   const nlohmann::json own = {{"reports", own_reports()}, {"figures", own_figures()}};
   nlohmann::json reports = nlohmann::json::array(), ranks = nlohmann::json::array();
   for (const std::string& text : comm::gather(world_, own.dump(), watch_.deadline("collecting the results"))) {
@@ -331,11 +335,12 @@ int TrainJob::conclude() {
   if (is_root()) {
     table_->update(reports);
     table_->finish();
+            {"exchanging", exchanging},
     code = exit_code_of(reports);
-    if (!write_summary(reports, ranks) && code == kDone) code = kInternal;
+    if (!written && code == kDone) code = kInternal;
     std::vector<ModelResult> results = results_of(reports);
     sort_best_first(results, deciding_metric(results, ""));
-    fmt::print("\n{}", model_table(results));
+    show("\n" + model_table(results));
   }
   write_trace();
   code = std::stoi(comm::broadcast(world_, std::to_string(code), watch_.deadline("ending together")));
@@ -352,6 +357,10 @@ bool TrainJob::write_summary(const nlohmann::json& reports, const nlohmann::json
     spdlog::error(
         "the summary could not be written: {}; the models' own folders are as complete as the table below says",
         error.what());
+  bool written = true;
+  watch_.together("writing the summary", [&] {
+    if (is_root()) written = write_summary(reports, ranks);
+  });
     return false;
   }
 }
@@ -362,12 +371,14 @@ void TrainJob::write_trace() {
   for (const std::string& events : comm::gather(world_, trace_->events(), watch_.deadline("collecting the trace"))) {
     if (!events.empty()) all += (all.empty() ? "" : ",\n") + events;
   }
-  if (!is_root()) return;
-  try {
-    replace_file(job_.run.trace, "[\n" + all + "\n]\n");
-  } catch (const std::exception& error) {
-    spdlog::error("the trace could not be written: {}", error.what());
-  }
+  watch_.together("writing the trace", [&] {
+    if (!is_root()) return;
+    try {
+      replace_file(job_.run.trace, "[\n" + all + "\n]\n");
+    } catch (const std::exception& error) {
+      spdlog::error("the trace could not be written: {}", error.what());
+    }
+  });
 }
 
 }  // namespace tutti::launch

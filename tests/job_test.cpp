@@ -82,6 +82,22 @@ TEST_F(JobTest, FaultsAreToldAllAtOnceWithLines) {
   EXPECT_THAT(faults, Contains(HasSubstr("job.yaml:8: models.0.batch: expected whole number in [1, 1000000000]")));
 }
 
+TEST_F(JobTest, TimesOfARunHaveBounds) {
+  for (const char* value : {"0", "1e-9", "0.09", "1e7", "1e300", ".inf", ".nan", "-1"}) {
+    EXPECT_THAT(faults_of(with(std::string("run: {out: out, deadline: ") + value + "}")),
+                ElementsAre(HasSubstr("run.deadline: expected number in [0.1, 1000000]")))
+        << value;
+  }
+  for (const char* value : {"0", "1e-9", "1e7", "1e300", ".inf", ".nan", "-1"}) {
+    EXPECT_THAT(faults_of(with(std::string("run: {out: out, visit: ") + value + "}")),
+                ElementsAre(HasSubstr("run.visit: expected number in [0.01, 1000000]")))
+        << value;
+  }
+  EXPECT_EQ(load(with("run: {out: out, deadline: 0.1}")).run.deadline_seconds, 0.1);
+  EXPECT_EQ(load(with("run: {out: out, deadline: 1e6}")).run.deadline_seconds, 1e6);
+  EXPECT_EQ(load(with("run: {out: out, visit: 0.01}")).run.visit_milliseconds, 0.01);
+}
+
 TEST_F(JobTest, FaultOfASweptBlockIsToldOnce) {
   EXPECT_EQ(faults_of(with("name: m${seed}\n    sweep: {seed: [1, 2, 3]}\n    epoch: 1")).size(), 1u);
 }

@@ -30,6 +30,39 @@ TEST(LaneCount, WarnsOfIdleCoresAndOfTooManyLanes) {
               testing::ElementsAre(testing::AllOf(testing::HasSubstr("host b"), testing::HasSubstr("2 cores"))));
 }
 
+TEST(LaneCount, WarnsOfMoreRanksThanCores) {
+  const CpuShare all{"a", {0, 1, 2, 3}, 4};
+  const LaneChoice choice = choose_lanes(std::vector<CpuShare>(8, all), 7, 0);
+  EXPECT_EQ(choice.lane_count, 1);
+  EXPECT_THAT(choice.warnings,
+              testing::ElementsAre(testing::AllOf(testing::HasSubstr("host a"), testing::HasSubstr("8 ranks"),
+                                                  testing::HasSubstr("8 lanes"), testing::HasSubstr("4 cores"))));
+}
+
+TEST(LaneCount, SharesTheCoresOfOverlappingMasks) {
+  const std::vector<CpuShare> overlapping = {{"a", {0, 1, 2, 3}, 4}, {"a", {2, 3}, 4}};
+  EXPECT_EQ(choose_lanes(overlapping, 0, 0).lane_count, 3);  // 1 + 1 + 1/2 + 1/2
+  EXPECT_EQ(choose_lanes(overlapping, 1, 0).lane_count, 1);
+  EXPECT_TRUE(choose_lanes(overlapping, 0, 0).warnings.empty());
+  // Two ranks on one core each, which is the same: more lanes than the union has cores.
+  const std::vector<CpuShare> one = {{"b", {0, 1}, 3}, {"b", {2}, 3}, {"b", {2}, 3}};
+  EXPECT_THAT(choose_lanes(one, 0, 0).warnings, testing::ElementsAre(testing::HasSubstr("4 lanes in all share 3")));
+}
+
+TEST(LaneCount, WarnsOfExplicitLanesBeyondTheUnionOfTheMasks) {
+  const std::vector<CpuShare> overlapping = {{"a", {0, 1, 2}, 4}, {"a", {1, 2, 3}, 4}};
+  EXPECT_TRUE(choose_lanes(overlapping, 0, 2).warnings.empty());
+  EXPECT_THAT(choose_lanes(overlapping, 0, 3).warnings, testing::ElementsAre(testing::HasSubstr("6 lanes in all")));
+}
+
+TEST(LaneCount, IsExactForManySharers) {
+  for (int ranks = 1; ranks <= 100; ++ranks) {
+    CpuShare share{"a", {}, ranks};
+    for (int cpu = 0; cpu < ranks; ++cpu) share.cpus.push_back(cpu);
+    EXPECT_EQ(choose_lanes(std::vector<CpuShare>(static_cast<size_t>(ranks), share), 0, 0).lane_count, 1) << ranks;
+  }
+}
+
 TEST(LaneCount, TravelsAsText) {
   const CpuShare share{"node-7", {2, 5}, 64};
   const CpuShare read = cpu_share_from(to_text(share));

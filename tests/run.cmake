@@ -41,6 +41,7 @@ if(TARGET tutti)
   whole_run_test(crashes RANKS 1 2 3 TIMEOUT 120)
   whole_run_test(signals RANKS 1 2 3 TIMEOUT 180)
   whole_run_test(lane_choice RANKS 1 2 TIMEOUT 60)
+  whole_run_test(lost_output RANKS 1 2 TIMEOUT 120)
   whole_run_test(full_disk VARIANT limit RANKS 1 2 TIMEOUT 120)
   # Only root may mount the file system that is filled.
   execute_process(COMMAND id -u OUTPUT_VARIABLE user_id OUTPUT_STRIP_TRAILING_WHITESPACE)

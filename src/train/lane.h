@@ -4,10 +4,10 @@
 
 #include <atomic>
 #include <cstdint>
-#include <ctime>
 #include <string>
 
 #include "src/program/lane_region.h"
+#include "src/train/thread_clock.h"
 
 namespace tutti::train {
 
@@ -19,16 +19,13 @@ struct Lane {
   program::LaneRegion region;              ///< everything a grain allocates; touched by the lane's thread only
   std::atomic<int64_t> region_extent = 0;  ///< the region's extent after the last grain
   std::atomic<int64_t> work_count = 0;     ///< pieces of work done
-  std::atomic<const std::string*> visited = nullptr;            ///< name of the model it works for; null while it waits
-  std::atomic<int64_t> busy_ns = 0;                             ///< time in visits
-  std::atomic<clockid_t> cpu_clock = CLOCK_PROCESS_CPUTIME_ID;  ///< of the lane's thread, once it runs
+  std::atomic<const std::string*> visited = nullptr;  ///< name of the model it works for; null while it waits
+  std::atomic<int64_t> busy_ns = 0;                   ///< time in visits
+  ThreadClock cpu_clock;                              ///< of the lane's thread, once it runs
 
-  /// A number that grows while the lane computes, also within a long grain: the watchdog's sign of life.
-  int64_t signs_of_life() const {
-    timespec used = {};
-    clock_gettime(cpu_clock, &used);
-    return work_count + int64_t{used.tv_sec} * 10 + used.tv_nsec / 100'000'000;
-  }
+  /// A number that grows while the lane computes or writes, also within a long grain or a large checkpoint: the
+  /// watchdog's sign of life.
+  int64_t signs_of_life() const { return work_count + cpu_clock.used_us(); }
 };
 
 }  // namespace tutti::train

@@ -1,7 +1,6 @@
 #include "src/train/lanes.h"
 
 #include <ATen/Parallel.h>
-#include <pthread.h>
 
 #include <algorithm>
 #include <utility>
@@ -74,8 +73,8 @@ ModelRun* Lanes::choose() const {
 
 void Lanes::loop(Lane& lane) try {
   use_one_intra_op_thread();
-  clockid_t clock;
-  if (pthread_getcpuclockid(pthread_self(), &clock) == 0) lane.cpu_clock = clock;
+  const SignalStack signal_stack;
+  lane.cpu_clock.follow_this_thread();
   while (true) {
     std::unique_lock lock(mutex_);
     if (stopping_) return;

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string>
 #include <system_error>
@@ -50,13 +51,16 @@ PosixFile PosixFile::open_or_create(const std::filesystem::path& path) {
 PosixFile::PosixFile(int descriptor, std::filesystem::path path) : descriptor_(descriptor), path_(std::move(path)) {}
 
 PosixFile::PosixFile(PosixFile&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)), path_(std::move(other.path_)) {}
+    : descriptor_(std::exchange(other.descriptor_, -1)),
+      path_(std::move(other.path_)),
+      unsynced_bytes_(other.unsynced_bytes_) {}
 
 PosixFile& PosixFile::operator=(PosixFile&& other) noexcept {
   std::swap(descriptor_, other.descriptor_);
   std::swap(path_, other.path_);
   return *this;
 }
+  std::swap(unsynced_bytes_, other.unsynced_bytes_);
 
 PosixFile::~PosixFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
@@ -85,12 +89,15 @@ void PosixFile::read_at(int64_t offset_bytes, std::span<std::byte> bytes) const 
 
 void PosixFile::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const ssize_t count = ::write(descriptor_, bytes.data(), bytes.size());
+    const size_t wanted = std::min(bytes.size(), static_cast<size_t>(kSyncBytes - unsynced_bytes_));
+    const ssize_t count = ::write(descriptor_, bytes.data(), wanted);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) fail("cannot write");
     bytes = bytes.subspan(static_cast<size_t>(count));
   }
 }
+    unsynced_bytes_ += count;
+    if (unsynced_bytes_ >= kSyncBytes) sync();
 
 void PosixFile::write_at(int64_t offset_bytes, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
@@ -110,6 +117,7 @@ void PosixFile::sync() {
   if (::fsync(descriptor_) != 0) fail("cannot write to the storage device");
 }
 
+  unsynced_bytes_ = 0;
 void PosixFile::close() {
   if (::close(std::exchange(descriptor_, -1)) != 0) fail("cannot close");
 }

@@ -15,6 +15,8 @@ namespace tutti::train {
 /// system's reason; the destructor closes silently.
 class PosixFile {
  public:
+  static constexpr int64_t kSyncBytes = int64_t{64} << 20;
+
   /// Opens an existing file for reading.
   static PosixFile open(const std::filesystem::path& path);
   /// Makes an empty file for writing, or empties the one that is there.
@@ -33,7 +35,8 @@ class PosixFile {
   /// Fills `bytes` from the given offset. A file that ends earlier is an error.
   void read_at(int64_t offset_bytes, std::span<std::byte> bytes) const;
 
-  /// Appends all of `bytes`.
+  /// Appends all of `bytes`. Of a large file every kSyncBytes are on the storage device before the next are written, so
+  /// that no single call waits long for the device.
   void write(std::span<const std::byte> bytes);
 
   /// Writes all of `bytes` from the given offset on. Where that fails, a part of them may have been written.
@@ -54,6 +57,7 @@ class PosixFile {
 
   int descriptor_ = -1;
   std::filesystem::path path_;
+  int64_t unsynced_bytes_ = 0;  // of write()
 };
 
 /// Returns once the entries of a directory (a rename in it, a new file) are on the storage device.

@@ -195,6 +195,24 @@ models:
         expect(total == sum(parts) > 0, f"bytes read of {name}: expected the sum of {parts}, found {total}")
 
 
+def check_seconds(runs):
+    """The summary tells where a rank's time went; only a team's ranks exchange."""
+    job = runs.write_job(JOB.split("models:\n")[0] + f"""models:
+  - name: team
+    layers: [flatten, {{linear: 64}}, relu, {{linear: 10}}]
+    optimizer: {{sgd: {{lr: 0.01}}}}
+    grains: 4
+    ranks: {ranks}
+""", epochs=3, name="seconds.yaml")
+    for rank in summary(runs.train(job, ranks))["ranks"]:
+        seconds = rank["seconds"]
+        expect(all(value >= 0 for value in seconds.values()) and seconds["computing"] > 0, f"seconds: found {seconds}")
+        expect_near(seconds["computing"] + seconds["waiting"], rank["lanes"] * seconds["training"], 0.05,
+                    "seconds of the lanes")
+        expect(seconds["exchanging"] <= seconds["training"] and (seconds["exchanging"] > 0) == (ranks > 1),
+               f"seconds exchanging on {ranks} ranks: found {seconds}")
+
+
 def check_calibrate(runs, job):
     file = runs.folder / "machine.json"
     printed = json.loads(runs.check([MPIRUN, ranks, program(), "calibrate", "--json", "--out", file]))
@@ -227,4 +245,5 @@ with Runs() as runs:
     check_exchanged_bytes(runs)
     check_plan_allocates_nothing(runs)
     check_mixed_job(runs)
+    check_seconds(runs)
     check_calibrate(runs, kept)
