@@ -5,6 +5,7 @@
 #include <glob.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
 #include <numeric>
@@ -14,6 +15,7 @@
 
 #include "data/checksum.h"
 #include "data/column_reader.h"
+#include "data/fnv_hash.h"
 #include "data/gather.h"
 #include "data/hdf5_file.h"
 #include "data/shard.h"
@@ -71,11 +73,13 @@ void check_unique_names(const ShardInfo& shard) {
   }
 }
 
-// FNV-1a over values of one size.
+// The hash of values of one size, lowest byte first.
 class Fingerprint {
  public:
   void add(uint64_t value) {
-    for (int byte = 0; byte < 8; ++byte) hash_ = (hash_ ^ (value >> (8 * byte) & 0xFF)) * 0x100000001B3;
+    std::array<char, 8> bytes;
+    for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(value >> (8 * i) & 0xFF);
+    hash_ = fnv_hash({bytes.data(), bytes.size()}, hash_);
   }
   void add(const std::string& text) {
     add(text.size());
@@ -95,7 +99,7 @@ class Fingerprint {
   uint64_t value() const { return hash_; }
 
  private:
-  uint64_t hash_ = 0xCBF29CE484222325;
+  uint64_t hash_ = kFnvBegin;
 };
 
 uint64_t fingerprint_of(const std::vector<ShardInfo>& shards) {

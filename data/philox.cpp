@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "data/fnv_hash.h"
+
 namespace tutti::data {
 namespace {
 
@@ -29,9 +31,7 @@ int half_bits_of(int64_t size) {
 }  // namespace
 
 RandomKey RandomKey::of(uint64_t seed, std::string_view purpose) {
-  uint64_t hash = 0xCBF29CE484222325;
-  for (const char character : purpose) hash = (hash ^ static_cast<unsigned char>(character)) * 0x100000001B3;
-  return {seed ^ hash};
+  return {seed ^ fnv_hash(purpose)};
 }
 
 Permutation::Permutation(int64_t size, RandomKey key, uint64_t salt) : size_(size), half_bits_(half_bits_of(size)) {

@@ -16,7 +16,7 @@ using PhiloxWords = std::array<uint32_t, 4>;
 struct RandomKey {
   uint64_t value = 0;
 
-  /// seed XOR (the 64-bit FNV-1a hash of `purpose`).
+  /// seed XOR fnv_hash(purpose).
   static RandomKey of(uint64_t seed, std::string_view purpose);
 };
 

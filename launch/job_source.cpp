@@ -4,14 +4,12 @@
 #include <fmt/format.h>
 
 #include <fstream>
-#include <iterator>
 #include <string>
+
+#include "data/fnv_hash.h"
 
 namespace tutti::launch {
 namespace {
-
-/// 64-bit FNV-1a.
-uint64_t hash_of_text(std::string_view text) { return data::RandomKey::of(0, text).value; }
 
 nlohmann::json fingerprint_of(const std::shared_ptr<const data::DataSet>& set) {
   return set ? nlohmann::json(fmt::format("{:016x}", set->fingerprint())) : nlohmann::json();
@@ -44,8 +42,13 @@ nlohmann::json rules_source(const std::vector<train::ParameterRule>& rules) {
 nlohmann::json file_hash(const std::string& file) {
   if (file.empty()) return nullptr;
   std::ifstream stream(file, std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(stream), {}};
-  return fmt::format("{:016x}", hash_of_text(bytes));
+  std::vector<char> chunk(1 << 20);
+  uint64_t hash = data::kFnvBegin;
+  do {
+    stream.read(chunk.data(), std::ssize(chunk));
+    hash = data::fnv_hash({chunk.data(), static_cast<size_t>(stream.gcount())}, hash);
+  } while (stream);
+  return fmt::format("{:016x}", hash);
 }
 
 }  // namespace
@@ -81,7 +84,7 @@ nlohmann::json source_of(const KeyReader& model, const train::ModelSpec& spec, c
 uint64_t hash_of(const std::vector<train::ModelSpec>& models) {
   std::string text;
   for (const train::ModelSpec& model : models) text += model.name + "\n" + model.source.dump() + "\n";
-  return hash_of_text(text);
+  return data::fnv_hash(text);
 }
 
 }  // namespace tutti::launch

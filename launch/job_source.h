@@ -17,7 +17,7 @@ namespace tutti::launch {
 nlohmann::json source_of(const KeyReader& model, const train::ModelSpec& spec, const nlohmann::json& layers,
                          RunSpec::Reduction reduction, Faults& faults);
 
-/// The 64-bit FNV-1a hash of names and sources, in order.
+/// The hash of names and sources, in order.
 uint64_t hash_of(const std::vector<train::ModelSpec>& models);
 
 }  // namespace tutti::launch

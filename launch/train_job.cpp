@@ -10,6 +10,7 @@
 
 #include "comm/agreement.h"
 #include "comm/tags.h"
+#include "data/fnv_hash.h"
 #include "launch/command.h"
 #include "launch/counted.h"
 #include "launch/cpu_level.h"
@@ -34,7 +35,7 @@ constexpr int kFirstModelTag = comm::kFirstFreeTag + 8;
 constexpr const char* kCrashLog = "crashes.txt";  // in the output folder
 constexpr int64_t kCrashesToPause = 2;
 
-std::string short_hash(const std::string& text) { return fmt::format("{:016x}", data::RandomKey::of(0, text).value); }
+std::string short_hash(const std::string& text) { return fmt::format("{:016x}", data::fnv_hash(text)); }
 
 double seconds_between(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();

@@ -12,7 +12,7 @@
 #include <thread>
 #include <utility>
 
-#include "data/philox.h"
+#include "data/fnv_hash.h"
 
 namespace tutti::train {
 
@@ -93,7 +93,7 @@ void warn_of_other_environment(const nlohmann::json& description) {
 }  // namespace
 
 std::string spec_hash(const ModelSpec& spec) {
-  return fmt::format("{:016x}", data::RandomKey::of(0, spec.source.dump()).value);
+  return fmt::format("{:016x}", data::fnv_hash(spec.source.dump()));
 }
 
 Checkpoint make_checkpoint(const ModelSpec& spec, const graph::Graph& graph, const ModelMemory& memory,
