@@ -102,6 +102,28 @@ TEST(ExchangeQueueTest, SleepsOnlyShortlyWhileOperationsAreInFlight) {
   EXPECT_FALSE(finished);
 }
 
+TEST(ExchangeQueueTest, CountsTheTimeInWhichAnOperationIsInFlight) {
+  constexpr milliseconds kPause(30);
+  ExchangeQueue queue;
+  const auto turn = [&] {
+    std::this_thread::sleep_for(kPause);
+    queue.progress_all();
+  };
+  turn();
+  EXPECT_EQ(queue.time_in_flight().count(), 0);
+  queue.post(std::make_unique<Countdown>(2, [] {}));
+  queue.post(std::make_unique<Countdown>(3, [] {}));
+  queue.progress_all();
+  const auto begin = steady_clock::now();
+  while (!queue.in_flight().empty()) turn();
+  const auto most = steady_clock::now() - begin;
+  EXPECT_GE(queue.time_in_flight(), 3 * kPause);  // two at a time count once
+  EXPECT_LE(queue.time_in_flight(), most + milliseconds(5));
+  const auto counted = queue.time_in_flight();
+  turn();
+  EXPECT_EQ(queue.time_in_flight(), counted);
+}
+
 /// A sum over all ranks, as a lane posts it.
 class RankSum final : public Operation {
  public:

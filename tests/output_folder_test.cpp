@@ -1,24 +1,30 @@
 // The output folder: its lock against other runs, and what it accepts and refuses.
 #include "launch/output_folder.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 
 #include "launch/command.h"
 #include "launch/folder_lock.h"
+#include "launch/lock_keeper.h"
 #include "launch/text_file.h"
 
 namespace tutti::launch {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class OutputFolderTest : public ::testing::Test {
@@ -89,6 +95,69 @@ TEST_F(OutputFolderTest, LockOfAnotherIsNoticedAndLeft) {
     }
   }
   EXPECT_EQ(read_text(folder_ / "lock"), other);
+}
+
+/// Whether `keeper` says within ten seconds that its lock is lost.
+bool says_that_it_is_lost(const LockKeeper& keeper) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (std::chrono::steady_clock::now() < end) {
+    try {
+      keeper.check();
+    } catch (const std::runtime_error&) {
+      return true;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return false;
+}
+
+TEST_F(OutputFolderTest, KeeperTouchesItsLockAndSaysWhenItIsLost) {
+  const LockKeeper keeper(folder_, std::chrono::milliseconds(5));
+  const fs::file_time_type long_ago = fs::file_time_type::clock::now() - std::chrono::hours(1);
+  fs::last_write_time(folder_ / "lock", long_ago);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (fs::last_write_time(folder_ / "lock") == long_ago && std::chrono::steady_clock::now() < end) {
+  }
+  EXPECT_GT(fs::last_write_time(folder_ / "lock"), long_ago);
+  EXPECT_NO_THROW(keeper.check());
+  fs::remove(folder_ / "lock");
+  EXPECT_TRUE(says_that_it_is_lost(keeper));
+}
+
+TEST_F(OutputFolderTest, FileSystemThatHangsHoldsUpNobodyButTheKeeper) {
+  const LockKeeper keeper(folder_, std::chrono::milliseconds(1));
+  // Opening a pipe hangs until somebody writes to it.
+  ASSERT_EQ(mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  fs::rename(folder_ / "pipe", folder_ / "lock");
+  int writer = -1;
+  while ((writer = open((folder_ / "lock").c_str(), O_WRONLY | O_NONBLOCK)) < 0) {  // until the keeper waits in it
+    EXPECT_NO_THROW(keeper.check());
+  }
+  close(writer);
+  EXPECT_TRUE(says_that_it_is_lost(keeper));
+  fs::remove(folder_ / "lock");  // or the lock's end would wait in it, too
+}
+
+TEST_F(OutputFolderTest, LockThatCannotBeReadIsNamedWithTheReason) {
+  fs::create_directories(folder_ / "out");
+  fs::create_symlink("lock", folder_ / "out/lock");  // to itself
+  EXPECT_THAT(refusal(job()), AllOf(HasSubstr("out/lock: Too many levels of symbolic links"), HasSubstr("--out")));
+  fs::remove(folder_ / "out/lock");
+  fs::create_symlink("absent/file", folder_ / "out/lock");
+  EXPECT_THAT(refusal(job()), HasSubstr("out/lock: No such file or directory"));
+}
+
+TEST_F(OutputFolderTest, LockWithoutPermissionIsNamed) {
+  constexpr uid_t kNobody = 65534;
+  write("out/lock", "{}");
+  fs::permissions(folder_, fs::perms::all);
+  fs::permissions(folder_ / "out", fs::perms::all);
+  fs::permissions(folder_ / "out/lock", fs::perms::none);
+  const uid_t own = geteuid();
+  ASSERT_TRUE(own != 0 || seteuid(kNobody) == 0);  // permissions hold back anyone but root
+  const std::string found = refusal(job());
+  ASSERT_EQ(seteuid(own), 0);
+  EXPECT_THAT(found, AllOf(HasSubstr("out/lock: Permission denied"), HasSubstr("remove that file")));
 }
 
 TEST_F(OutputFolderTest, LockOfALivingRunIsRespected) {

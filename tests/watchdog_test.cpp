@@ -1,10 +1,13 @@
 #include "comm/watchdog.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <functional>
 #include <future>
 #include <latch>
@@ -204,6 +207,27 @@ TEST(WatchdogTest, RankMayWaitWhileAnotherGetsOnBetweenHeartbeats) {
             "");
 }
 
+TEST(WatchdogTest, WorkOfMorePatienceIsAccusedByItsOwnLimit) {
+  std::latch named(1);
+  tests::on_local_ranks(2, [&](Communicator& communicator) {
+    const milliseconds patience = 3 * kDeadline;
+    // Rank 1 has a longer deadline, so that it does not notice first.
+    Watchdog watchdog(communicator, {communicator.rank() == 0 ? kDeadline : 4 * kDeadline, three_hosts(), [&] {
+                                       return LaneProgress{5, communicator.rank() == 1, false, "opening", patience};
+                                     }});
+    if (communicator.rank() == 1) {
+      poll_until(watchdog, kPatience, [&] { return named.try_wait(); });
+      return;
+    }
+    const auto begin = steady_clock::now();
+    EXPECT_THAT(accusation(watchdog, 1),
+                AllOf(HasSubstr("has work but has made no progress for 1.2 s. Last word: opening."),
+                      Not(HasSubstr("(run.deadline)"))));
+    EXPECT_GE(steady_clock::now() - begin, patience);
+    named.count_down();
+  });
+}
+
 TEST(WatchdogTest, LanesWithoutWorkAreNotStuck) {
   tests::on_local_ranks(2, [](Communicator& communicator) {
     Watchdog watchdog(communicator, {kDeadline, {}, [] { return LaneProgress{5, false, false, "waiting"}; }});
@@ -236,8 +260,9 @@ TEST(BlockedCallGuardTest, NamesTheCallThatHangs) {
   guard.beat("starting MPI");
   auto message = blocked.get_future();
   ASSERT_EQ(message.wait_for(kPatience), std::future_status::ready);
-  EXPECT_THAT(message.get(), AllOf(HasSubstr("blocked for 0.2 s"), HasSubstr("while starting MPI"),
-                                   HasSubstr(std::to_string(this_process().process_id))));
+  EXPECT_THAT(message.get(),
+              AllOf(HasSubstr("blocked for more than 0.2 s, its limit, while starting MPI."),
+                    Not(HasSubstr("run.deadline")), HasSubstr(std::to_string(this_process().process_id))));
 }
 
 TEST(BlockedCallGuardTest, LeavesAThreadAloneThatBeats) {
@@ -255,6 +280,34 @@ TEST(BlockedCallGuardTest, LeavesAThreadAloneThatBeats) {
 
 TEST(BlockedCallGuardTest, EndsTheProcessWithItsOwnExitCode) {
   EXPECT_EXIT(BlockedCallGuard::end_process("blocked"), testing::ExitedWithCode(70), "tutti: blocked");
+}
+
+/// Prints until the pipe that standard output is, and which nobody reads, is full, and holds stdout's lock ever since.
+void hang_while_printing() {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  dup2(ends[1], STDOUT_FILENO);
+  BlockedCallGuard guard(milliseconds(200));
+  guard.beat("printing");
+  while (true) std::puts("a line of the table");
+}
+
+TEST(BlockedCallGuardTest, EndsAProcessThatHangsWhileItPrints) {
+  EXPECT_EXIT(hang_while_printing(), testing::ExitedWithCode(70), "while printing");
+}
+
+TEST(BlockedCallGuardTest, EndsAProcessWhoseErrorsNobodyReads) {
+  const auto end_unheard = [] {
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    fcntl(ends[1], F_SETFL, O_NONBLOCK);
+    while (write(ends[1], "full", 4) > 0) {
+    }
+    fcntl(ends[1], F_SETFL, 0);
+    dup2(ends[1], STDERR_FILENO);
+    BlockedCallGuard::end_process("blocked");
+  };
+  EXPECT_EXIT(end_unheard(), testing::ExitedWithCode(70), "");
 }
 
 }  // namespace
