@@ -72,15 +72,30 @@ hid_t native_type(ElementType type) {
   return H5T_NATIVE_DOUBLE;
 }
 
+constexpr int64_t kMaxTextBytes = int64_t{256} << 20;
+
 constexpr ElementType kElementTypes[] = {ElementType::kUint8,  ElementType::kInt8,  ElementType::kInt16,
                                          ElementType::kInt32,  ElementType::kInt64, ElementType::kFloat32,
                                          ElementType::kFloat64};
 
-Hdf5Handle text_type(const std::string& object) {
+/// Texts of a fixed width, filled up with zeros. HDF5 keeps texts of variable length in a heap without a checksum, and
+/// a flipped bit there can make the library itself crash or never return.
+Hdf5Handle text_type(size_t width, const std::string& object) {
   Hdf5Handle type = owned(H5Tcopy(H5T_C_S1), H5Tclose, object, "copy the text type");
-  check_hdf5(H5Tset_size(type.id(), H5T_VARIABLE), object, "set the size of the text type");
+  check_hdf5(H5Tset_size(type.id(), width), object, "set the size of the text type");
+  check_hdf5(H5Tset_strpad(type.id(), H5T_STR_NULLPAD), object, "set the padding of the text type");
   check_hdf5(H5Tset_cset(type.id(), H5T_CSET_UTF8), object, "set the character set of the text type");
   return type;
+}
+
+/// The texts one after the other, each filled up with zeros to the length of the longest, at least 1.
+std::string padded_texts(const std::vector<std::string>& texts) {
+  size_t width = 1;
+  for (const std::string& text : texts) width = std::max(width, text.size());
+  std::string padded;
+  padded.reserve(width * texts.size());
+  for (const std::string& text : texts) padded.append(text).append(width - text.size(), '\0');
+  return padded;
 }
 
 Hdf5Handle list_space(size_t count, const std::string& object) {
@@ -227,6 +242,12 @@ std::vector<std::string> Hdf5Object::text_list_attribute(const std::string& attr
     throw Hdf5Error(fmt::format("{}: attribute '{}': expected text", name_, attribute));
   }
   const size_t width = H5Tget_size(type.id());
+  if (opened.count > kMaxTextBytes / static_cast<int64_t>(std::max<size_t>(width, 1))) {
+    throw Hdf5Error(
+        fmt::format("{}: attribute '{}': expected at most {} bytes of text, found {} texts of {} bytes; the file is "
+                    "damaged, or not a shard: make it again",
+                    name_, attribute, kMaxTextBytes, opened.count, width));
+  }
   std::string all(width * static_cast<size_t>(opened.count), '\0');
   check_hdf5(H5Aread(opened.handle.id(), type.id(), all.data()), name_, action);
   for (int64_t i = 0; i < opened.count; ++i) {
@@ -248,17 +269,17 @@ void Hdf5Object::write_attribute(const std::string& attribute, std::span<const d
 
 void Hdf5Object::write_attribute(const std::string& attribute, const std::string& text) {
   const LibraryLock lock;
-  const char* pointer = text.c_str();
-  put_attribute(handle_.id(), name_, attribute, text_type(name_).id(), scalar_space(name_), &pointer);
+  const std::string padded = padded_texts({text});
+  put_attribute(handle_.id(), name_, attribute, text_type(padded.size(), name_).id(), scalar_space(name_),
+                padded.data());
 }
 
 void Hdf5Object::write_attribute(const std::string& attribute, const std::vector<std::string>& texts) {
   const LibraryLock lock;
-  std::vector<const char*> pointers;
-  pointers.reserve(texts.size());
-  for (const std::string& text : texts) pointers.push_back(text.c_str());
-  put_attribute(handle_.id(), name_, attribute, text_type(name_).id(), list_space(texts.size(), name_),
-                pointers.data());
+  const std::string padded = padded_texts(texts);
+  const size_t width = padded.size() / std::max<size_t>(texts.size(), 1);
+  put_attribute(handle_.id(), name_, attribute, text_type(std::max<size_t>(width, 1), name_).id(),
+                list_space(texts.size(), name_), padded.data());
 }
 
 ElementType Hdf5Dataset::type() const {

@@ -49,8 +49,6 @@ class Converter {
   }
 
  private:
-  static constexpr int kMaxDepth = 64;
-
   Place place_of(const YAML::Node& yaml) const {
     if (setting_ >= 0) return {0, setting_};
     return {yaml.Mark().line + 1, -1};

@@ -10,6 +10,7 @@
 
 namespace tutti::launch {
 
+inline constexpr int kMaxDepth = 64;  ///< levels of nesting
 inline constexpr int64_t kMaxFileBytes = 16 << 20;
 inline constexpr int64_t kMaxNodes = 1'000'000;  ///< of one file, aliases written out
 

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "launch/job_document.h"
 #include "launch/key_declarations.h"
 
@@ -39,6 +41,10 @@ JobSettings::JobSettings(const std::vector<std::string>& settings, Faults& fault
     const size_t equals = text.find('=');
     if (equals == std::string::npos || equals == 0) {
       faults.add(place, "", "expected KEY=VALUE, as in `models.0.epochs=5`");
+      continue;
+    }
+    if (std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(equals), '.') >= kMaxDepth) {
+      faults.add(place, "", fmt::format("expected a KEY of at most {} levels, found more", kMaxDepth));
       continue;
     }
     settings_.push_back(

@@ -2,6 +2,7 @@
 #include "partition/cost_model.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "comm/tree_sum.h"
@@ -9,6 +10,7 @@
 #include "src/train/grain_sum.h"
 #include "src/train/grain_trainer.h"
 #include "src/train/model_memory.h"
+#include "src/train/trial.h"
 
 namespace tutti::partition {
 namespace {
@@ -121,26 +123,17 @@ int64_t statistics_bytes(const train::ModelSpec& spec, const program::Program& p
   return parts * count * spec.grains * static_cast<int64_t>(sizeof(double));
 }
 
-/// What a lane holds at most while it runs one grain or one evaluation batch: the program's values, the batch, and the
-/// loss's own tensors (the outputs' gradient and two of its size on the way there).
-int64_t lane_bytes(const train::ModelSpec& spec, const program::Program& program) {
-  const graph::Value& output = output_of(program);
-  const int64_t output_bytes = row_elements(output) * element_bytes(output, program);
-  const int64_t target_bytes = spec.loss.integer_targets() ? static_cast<int64_t>(sizeof(int64_t)) : output_bytes;
-  const int64_t per_row = row_bytes(program, graph::ValueKind::kInput) + target_bytes + 3 * output_bytes;
-  const int64_t grain_rows = ceil_divide(spec.batch, spec.grains);
-  return std::max(program.transient_bytes(grain_rows, true) + grain_rows * per_row,
-                  program.transient_bytes(spec.evaluation_batch, false) + spec.evaluation_batch * per_row);
-}
-
 MemoryCost predict_memory(const train::ModelSpec& spec, const program::Program& program) {
   const auto layout = train::ModelLayout::of(program.graph(), program.precision(), spec.optimizer.moment_count(),
                                              /*gradient_count=*/0, spec.grains);
+  train::StreamedSets streams;
+  streams.add(spec.data);
   return {.state_bytes = train::FusedBuffers::bytes_of(layout, program.graph()) + statistics_bytes(spec, program),
           .gradient_bytes = layout.flat_bytes(),
           .element_count = layout.element_count,
           .accumulates = spec.accumulate > 1,
-          .transient_bytes = lane_bytes(spec, program)};
+          .streams = std::move(streams),
+          .transient_bytes = train::predicted_lane_bytes(spec, program)};
 }
 
 }  // namespace
@@ -167,6 +160,14 @@ ModelCost with_trial(ModelCost cost, const train::ModelSpec& spec, const train::
   cost.grain_seconds = grain_seconds(spec, trial.step_seconds / static_cast<double>(spec.accumulate),
                                      trial.evaluation_seconds / std::max(parts, 1));
   cost.memory.transient_bytes = trial.region_bytes;
+  return cost;
+}
+
+ModelCost with_steps_left(ModelCost cost, int64_t steps_left) {
+  if (cost.step_count == 0) return cost;
+  const double share = static_cast<double>(std::max<int64_t>(steps_left, 0)) / static_cast<double>(cost.step_count);
+  cost.grain_seconds *= share;
+  cost.update_seconds *= share;
   return cost;
 }
 

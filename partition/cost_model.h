@@ -8,6 +8,7 @@
 #include "comm/team.h"
 #include "src/program/program.h"
 #include "src/train/model_spec.h"
+#include "src/train/streamed_sets.h"
 #include "src/train/trial.h"
 
 namespace tutti::partition {
@@ -28,18 +29,19 @@ struct Link {
 
 /// The parts of a model's memory.
 struct MemoryCost {
-  int64_t state_bytes = 0;      ///< parameters, moments, every grain's buffers, evaluation statistics
-  int64_t gradient_bytes = 0;   ///< one flat gradient
-  int64_t element_count = 0;    ///< of a flat gradient
-  bool accumulates = false;     ///< gradient accumulation: one more flat gradient per lane at work
-  int64_t transient_bytes = 0;  ///< what a lane's region needs while it runs one grain or one evaluation batch
+  int64_t state_bytes = 0;           ///< parameters, moments, every grain's buffers, evaluation statistics
+  int64_t gradient_bytes = 0;        ///< one flat gradient
+  int64_t element_count = 0;         ///< of a flat gradient
+  bool accumulates = false;          ///< gradient accumulation: one more flat gradient per lane at work
+  train::StreamedSets streams = {};  ///< held once per rank, whatever the number of models that read them
+  int64_t transient_bytes = 0;       ///< what a lane's region needs while it runs one grain or one evaluation batch
 };
 
 /// What one model costs. Seconds are those of one lane of a rank of speed 1 over the whole training.
 struct ModelCost {
   std::string name;
   int64_t grain_count = 1;
-  int64_t row_count = 0;      ///< training rows of an epoch
+  int64_t row_count = 0;  ///< training rows of an epoch
   int64_t step_count = 0;
   int64_t asked_ranks = 0;    ///< ModelSpec::ranks
   double grain_seconds = 0;   ///< forward, backward and evaluation of one grain
@@ -58,6 +60,10 @@ ModelCost predict_cost(const train::ModelSpec& spec, const program::Program& pro
 
 /// The same with a trial's times and region bytes in place of the predicted ones.
 ModelCost with_trial(ModelCost cost, const train::ModelSpec& spec, const train::TrialResult& trial);
+
+/// The cost of the last `steps_left` steps (less than 0 counts as 0): a model that is resumed, or has finished, takes
+/// less time but as much memory.
+ModelCost with_steps_left(ModelCost cost, int64_t steps_left);
 
 /// The bytes a model takes on the member at `position` of its team, without the lanes' regions: state, the pool of
 /// gradients with its pending partial sums, and the buffers of the exchange.

@@ -67,10 +67,10 @@ std::vector<size_t> by_falling(const std::vector<ModelCost>& models, const Key& 
 std::string describe_missing_room(const ModelCost& model, const Placing& placing) {
   const comm::Team alone{model.grain_count, {{0, 0, model.grain_count}}};
   return fmt::format(
-      "model {} needs {} bytes on one rank (parameters, moments and buffers {}, one gradient {}), and {} for each "
-      "lane; the rank with the most room has {} left",
+      "model {} needs {} bytes on one rank (parameters, moments and buffers {}, one gradient {}), {} for each lane, and "
+      "{} for data that is streamed (`window`); the rank with the most room has {} left",
       model.name, member_bytes(model.memory, alone, 0, 1), model.memory.state_bytes, model.memory.gradient_bytes,
-      model.memory.transient_bytes, placing.most_room_bytes());
+      model.memory.transient_bytes, model.memory.streams.most_bytes(1), placing.most_room_bytes());
 }
 
 /// The team sizes to try, in this order: the wished one, smaller ones, larger ones.

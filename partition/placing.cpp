@@ -93,6 +93,7 @@ Placing::Occupied Placing::with(size_t rank, const ModelCost& model, const comm:
   after.longest = std::max(after.longest, span_seconds(model, grains, capacity));
   after.model_bytes += member_bytes(model.memory, team, static_cast<int>(position), capacity.lane_count);
   after.region_bytes = std::max(after.region_bytes, model.memory.transient_bytes);
+  after.streams.add(model.memory.streams);
   ++after.model_count;
   return after;
 }

@@ -45,9 +45,12 @@ class Placing {
     int64_t model_bytes = 0;
     int64_t region_bytes = 0;  ///< of one lane
     int64_t model_count = 0;
+    train::StreamedSets streams = {};
 
     double finish(const RankCapacity& rank) const;
-    int64_t bytes(const RankCapacity& rank) const { return model_bytes + rank.lane_count * region_bytes; }
+    int64_t bytes(const RankCapacity& rank) const {
+      return model_bytes + rank.lane_count * region_bytes + streams.most_bytes(rank.lane_count);
+    }
   };
 
   Occupied with(size_t rank, const ModelCost& model, const comm::Team& team, size_t position) const;

@@ -21,6 +21,14 @@ using testing::IsEmpty;
 using testing::Pair;
 using testing::UnorderedElementsAre;
 
+constexpr const char* kRun = "17a-42";
+
+/// Recursion without an end.
+int overflow(int depth) {
+  const volatile int kept = depth;
+  return kept < 0 ? 0 : overflow(kept + 1) + kept;
+}
+
 class CrashLogTest : public testing::Test {
  protected:
   CrashLogTest() { std::filesystem::remove(file_); }
@@ -40,7 +48,7 @@ TEST_F(CrashLogDeathTest, CrashIsPutDownToTheModelOfItsThread) {
     EXPECT_DEATH(
         {
           CrashLog log;
-          log.open(file_);
+          log.open(file_, std::to_string(number));
           const Suspect outer(second_);
           std::thread([&] {
             const Suspect suspect(first_);
@@ -56,7 +64,7 @@ TEST_F(CrashLogDeathTest, RealFaultIsNotedOnceAndStillEndsTheProcess) {
   EXPECT_DEATH(
       {
         CrashLog log;
-        log.open(file_);
+        log.open(file_, kRun);
         const Suspect suspect(second_);
         void* page = mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         *static_cast<volatile int*>(page) = 1;
@@ -65,11 +73,26 @@ TEST_F(CrashLogDeathTest, RealFaultIsNotedOnceAndStillEndsTheProcess) {
   EXPECT_THAT(counts(), UnorderedElementsAre(Pair(second_, 1)));
 }
 
+TEST_F(CrashLogDeathTest, OverflowOfTheStackIsNoted) {
+  EXPECT_DEATH(
+      {
+        CrashLog log;
+        log.open(file_, kRun);
+        std::thread([&] {
+          const SignalStack stack;
+          const Suspect suspect(first_);
+          overflow(0);
+        }).join();
+      },
+      "");
+  EXPECT_THAT(counts(), UnorderedElementsAre(Pair(first_, 1)));
+}
+
 TEST_F(CrashLogDeathTest, CrashOutsideAModelsWorkAccusesNobody) {
   EXPECT_DEATH(
       {
         CrashLog log;
-        log.open(file_);
+        log.open(file_, kRun);
         { const Suspect suspect(first_); }
         std::abort();
       },
@@ -79,7 +102,7 @@ TEST_F(CrashLogDeathTest, CrashOutsideAModelsWorkAccusesNobody) {
 
 TEST_F(CrashLogTest, FaultOfAFileThatWasCutIsNoCrash) {
   CrashLog log;
-  log.open(file_);
+  log.open(file_, kRun);
   data::install_fault_guard();
   const Suspect suspect(first_);
   std::FILE* cut = std::tmpfile();
@@ -93,9 +116,9 @@ TEST_F(CrashLogTest, FaultOfAFileThatWasCutIsNoCrash) {
   std::fclose(cut);
 }
 
-TEST_F(CrashLogTest, LinesThatNameNoModelDoNotCount) {
+TEST_F(CrashLogTest, ARunCountsOnceAndLinesThatNameNoModelDoNotCount) {
   EXPECT_THAT(counts(), IsEmpty());
-  std::ofstream(file_) << "a signal 11\n\nnonsense\na signal 7\nb signal 6\n";
+  std::ofstream(file_) << "a signal 11 run 1\n\nnonsense\na signal 7 run 2\na signal 7 run 2\nb signal 6 run 2\n";
   EXPECT_THAT(counts(), UnorderedElementsAre(Pair("a", 2), Pair("b", 1)));
 }
 

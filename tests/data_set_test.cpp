@@ -141,15 +141,48 @@ TEST_F(DataSetFiles, AreReadByManyThreadsAtOnce) {
 TEST_F(DataSetFiles, ReadAheadOnRequest) {
   write_three_shards(Hdf5Storage::kCompressed);
   const auto data = open();
-  const std::vector<int64_t> rows = {0, 4096, 9250};
-  data->prefetch(data->inputs()[0], rows);
+  data->prefetch(data->inputs()[0], 5000, 9050);  // two blocks of the first shard, the short one of the second
+  constexpr int64_t kBytes = (4096 + (9000 - 8192) + 100) * kElements;
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (data->read_bytes() < (2 * 4096 + 200) * kElements && std::chrono::steady_clock::now() < deadline) {
+  while (data->read_bytes() < kBytes && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  EXPECT_EQ(data->read_bytes(), (2 * 4096 + 200) * kElements);
-  pixels(*data, rows);
-  EXPECT_EQ(data->read_bytes(), (2 * 4096 + 200) * kElements);
+  EXPECT_EQ(data->read_bytes(), kBytes);
+  pixels(*data, {4096, 8999, 9000, 9099});
+  EXPECT_EQ(data->read_bytes(), kBytes);
+}
+
+TEST_F(DataSetFiles, TellWhatStreamingTakes) {
+  constexpr int64_t kRowBytes = kElements + 4;  // pixels and a label
+  write_three_shards();
+  EXPECT_EQ(open()->stream_use().most_bytes(8), 0) << "mapped";
+  const auto whole = open({.access = Access::kStream});
+  EXPECT_EQ(whole->stream_use().all_bytes, 9300 * kRowBytes);
+  EXPECT_EQ(whole->stream_use().most_bytes(8), 9300 * kRowBytes) << "a window that holds all";
+  EXPECT_EQ(whole->streamed_bytes(0, 1), 4096 * kRowBytes);
+  EXPECT_EQ(whole->streamed_bytes(4095, 4097), 2 * 4096 * kRowBytes);
+  EXPECT_EQ(whole->streamed_bytes(8999, 9101), (9000 - 8192 + 100 + 200) * kRowBytes);
+  expect_rows(*whole, kRows);
+  EXPECT_EQ(whole->stream_use().peak_bytes, 9300 * kRowBytes);
+}
+
+TEST_F(DataSetFiles, HoldNoMoreThanTheyTellWhileManyThreadsGather) {
+  write_three_shards(Hdf5Storage::kCompressed);
+  constexpr int64_t kThreads = 4, kBlockBytes = 4096 * kElements;
+  const auto data = open({.window_bytes = kBlockBytes});
+  std::vector<std::thread> threads;
+  for (int64_t thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (int64_t round = 0; round < 30; ++round) pixels(*data, {(thread * 4096 + round * 1009) % 9000, 8999, 9250});
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const StreamUse use = data->stream_use();
+  EXPECT_EQ(use.block_bytes, kBlockBytes);
+  EXPECT_EQ(use.most_bytes(kThreads), (2 + kThreads) * kBlockBytes);
+  EXPECT_GT(use.peak_bytes, kBlockBytes);
+  EXPECT_LE(use.peak_bytes, use.most_bytes(kThreads));
+  EXPECT_LE(use.held_bytes, use.window_bytes) << "callers have given their blocks back";
 }
 
 TEST_F(DataSetFiles, OpenThoughAnotherProcessHoldsALock) {
@@ -232,6 +265,29 @@ TEST_F(DataSetFiles, NameWhatIsWrongWithAShardOfAnotherProgram) {
               AllOf(HasSubstr("/targets/y: attribute 'class_count'"), HasSubstr("found -3")));
   EXPECT_THAT(fault({.class_names = {"cat", "dog"}, .class_count = 3}),
               AllOf(HasSubstr("each of 3 classes"), HasSubstr("found 2")));
+}
+
+// The library itself stores such data sets: it multiplies the extents without a check as well.
+TEST_F(DataSetFiles, RefuseShapesWhoseBytesCannotBeCounted) {
+  constexpr int64_t kWrapping = 0x1C71C71C71C71C72;  // times 9 it is 2^64 + 2
+  struct Extents {
+    std::vector<int64_t> shape;
+    std::string row;
+  };
+  const Extents cases[] = {{{2, kWrapping, 9}, "uint8 [2049638230412172402, 9]"},
+                           {{2, int64_t{1} << 32, int64_t{1} << 32}, "uint8 [4294967296, 4294967296]"}};
+  for (const Extents& extents : cases) {
+    std::filesystem::remove(folder_ / "a.h5");
+    Hdf5File file = Hdf5File::create(folder_ / "a.h5");
+    file.write_attribute("format", std::string(kShardFormat));
+    file.write_attribute("version", kShardVersion);
+    file.write_attribute("rows", int64_t{2});
+    file.create_group("/inputs");
+    file.create_dataset("/inputs/x", ElementType::kUint8, extents.shape, Hdf5Storage::kContiguous);
+    file.close();
+    EXPECT_THAT(message_of([&] { DataSet::open({folder_ / "a.h5"}); }),
+                AllOf(HasSubstr("a.h5:/inputs/x: expected at most 2^56 bytes"), HasSubstr("2 rows of " + extents.row)));
+  }
 }
 
 TEST_F(DataSetFiles, NameACutFileAtOpenWithBothSizes) {

@@ -299,6 +299,22 @@ TEST_F(Importers, NameBadNpyFiles) {
   EXPECT_THAT(fault(npy("<f4", "()", "abcd")), HasSubstr("found a scalar"));
 }
 
+// Sizes whose product does not fit 64 bits: 2 x 2^62 x 4 bytes would be 0, 2 x (2^61 + 1) x 4 bytes 8.
+TEST_F(Importers, RefuseShapesWhoseBytesCannotBeCounted) {
+  for (const Bytes shape : {"4611686018427387904", "2305843009213693953", "4294967296, 4294967296, 0"}) {
+    write_file(folder_ / "x.npy", npy("<f4", "(2, " + shape + ")", "abcdefgh"));
+    write_file(folder_ / "y.npy", npy("<i8", "(2,)", elements_of<int64_t>({4, -5})));
+    EXPECT_THAT(message_of([&] { import_npy(folder_ / "x.npy", folder_ / "y.npy"); }),
+                AllOf(HasSubstr("x.npy: expected at most 2^56 bytes"), HasSubstr("2 rows of float32 [" + shape + "]")));
+  }
+  const Bytes sizes = number(2, 4, Order::kBig) + number(1u << 31, 4, Order::kBig) + number(1u << 31, 4, Order::kBig) +
+                      number(4, 4, Order::kBig);
+  write_file(folder_ / "images", Bytes("\0\0\x08\4", 4) + sizes + "abcdefgh");
+  write_file(folder_ / "labels", idx_labels(2));
+  EXPECT_THAT(message_of([&] { import_idx(folder_ / "images", folder_ / "labels"); }),
+              AllOf(HasSubstr("images: expected at most 2^56 bytes"), HasSubstr("uint8 [2147483648, 2147483648, 4]")));
+}
+
 Bytes deflated(const Bytes& bytes) {
   z_stream stream = {};
   ::deflateInit2(&stream, 9, Z_DEFLATED, -MAX_WBITS, 9, Z_DEFAULT_STRATEGY);

@@ -32,7 +32,6 @@ class FieldsOnly : public data::DataSet {
               std::span<double>) const override {}
   void gather_integers(const data::Field&, std::span<const int64_t>, int64_t, int64_t, int64_t,
                        std::span<int64_t>) const override {}
-  void prefetch(const data::Field&, std::span<const int64_t>) const override {}
   int64_t read_bytes() const override { return 0; }
   std::string place_of(int64_t) const override { return ""; }
 

@@ -304,6 +304,27 @@ TEST_F(JobTest, ShardsInTwoPlacesAreWarnedAbout) {
                                                                                 "`train`"))));
 }
 
+TEST_F(JobTest, WindowsThatShuffledRowsDoNotFitInAreWarnedAboutOnce) {
+  data::write_shard(folder_ / "a.h5", {.row_count = 3 * 4096});
+  const auto warnings_of = [&](const std::string& window, const std::string& order) {
+    const std::string data = "d: {train: a.h5, access: stream, window: " + window + "}";
+    const std::string other =
+        "  - {name: n, layers: [flatten, {linear: 10}], loss: cross_entropy, optimizer: sgd, order: ";
+    data::write_file(folder_ / "job.yaml", with("order: " + order, data) + other + order + "}\n");
+    return load_job(folder_ / "job.yaml", {}).warnings;
+  };
+  // 3 blocks of 24 bytes a picture and 4 a label.
+  EXPECT_THAT(warnings_of("344063", "shuffled"),
+              ElementsAre(AllOf(HasSubstr("data.d.window: 344063 bytes"), HasSubstr("344064 bytes of blocks"),
+                                HasSubstr("set `window: 1MiB`"))));
+  EXPECT_THAT(warnings_of("344064", "shuffled"), IsEmpty());
+  EXPECT_THAT(warnings_of("1", "sequential"), IsEmpty());
+}
+
+TEST_F(JobTest, AccumulationGoesAsFarAsTheMasksOfDropout) {
+  EXPECT_THAT(faults_of(with("accumulate: 65536")), IsEmpty());
+}
+
 TEST_F(JobTest, SettingsChangeTheFileBeforeItIsChecked) {
   const Job job =
       load(example(), {"models.0.epochs=5", "models.lenet-s${seed}.batch=32", "models.lenet-s2.optimizer.adamw.lr=0.5",
@@ -349,6 +370,9 @@ TEST_F(JobTest, WrongSettingsAreNamed) {
               HasSubstr("--set models.1.batch=none: models.1.batch: expected whole number"));
   EXPECT_THAT(only("models.1.layers.99=relu"), HasSubstr("expected an index from 0 to 10, found `99`"));
   EXPECT_THAT(only("epochs"), HasSubstr("expected KEY=VALUE"));
+  std::string deep = "a";
+  for (int level = 0; level < 50'000; ++level) deep += ".a";
+  EXPECT_THAT(only(deep + "=1"), HasSubstr("expected a KEY of at most 64 levels"));
   EXPECT_THAT(only("models.0.epochs=[1"), HasSubstr("not YAML"));
 }
 

@@ -1,4 +1,4 @@
-// The lane allocator: alignment, determinism, accounting, frees from other threads, exhaustion, lifetimes.
+// The lane allocator: alignment, determinism, frees from other threads, exhaustion, lifetimes.
 #include "src/program/lane_allocator.h"
 
 #include <ATen/ATen.h>
@@ -6,7 +6,6 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
-#include <optional>
 #include <random>
 #include <thread>
 
@@ -31,6 +30,12 @@ class LaneAllocatorTest : public ::testing::Test {
 at::Tensor bytes(int64_t count) { return at::empty({count}, at::kByte); }
 uintptr_t address(const at::Tensor& tensor) { return reinterpret_cast<uintptr_t>(tensor.const_data_ptr()); }
 
+/// Fails unless one block can have all of the region in use but `held_bytes`. The region's extent is its
+/// capacity afterwards.
+void expect_free_but(const LaneRegion& region, int64_t held_bytes) {
+  EXPECT_NO_THROW(bytes(region.capacity_bytes() - held_bytes - block_bytes(0))) << held_bytes << " bytes held";
+}
+
 TEST_F(LaneAllocatorTest, TensorsInsideAScopeComeFromTheRegionAndAreAligned) {
   LaneRegion region(kMegabyte);
   const at::Tensor outside = bytes(10);
@@ -42,11 +47,11 @@ TEST_F(LaneAllocatorTest, TensorsInsideAScopeComeFromTheRegionAndAreAligned) {
       inside.push_back(bytes(count));
       expected += block_bytes(count);
       EXPECT_EQ(address(inside.back()) % 64, 0u) << count;
-      EXPECT_EQ(region.live_bytes(), expected) << count;
+      EXPECT_EQ(region.extent_bytes(), expected) << count;
     }
   }
   const at::Tensor after = bytes(10);
-  EXPECT_EQ(region.live_bytes(), expected);
+  EXPECT_EQ(region.extent_bytes(), expected);
   EXPECT_EQ(address(outside) % 64, 0u);
   EXPECT_EQ(address(after) % 64, 0u);
 }
@@ -56,7 +61,7 @@ TEST_F(LaneAllocatorTest, AnEmptyTensorTakesNothing) {
   const LaneRegion::Use use(region);
   const at::Tensor empty = at::empty({0});
   EXPECT_EQ(empty.numel(), 0);
-  EXPECT_EQ(region.live_bytes(), 0);
+  EXPECT_EQ(region.extent_bytes(), 0);
 }
 
 /// Random allocations and frees; the offsets of all tensors, and a check that no two alive overlap.
@@ -89,7 +94,8 @@ TEST_F(LaneAllocatorTest, TheSameRequestsGiveTheSameOffsets) {
   const std::vector<uintptr_t> offsets = churn(first, 5);
   EXPECT_EQ(churn(second, 5), offsets);
   EXPECT_EQ(churn(first, 5), offsets) << "an emptied region begins again";
-  EXPECT_EQ(first.live_bytes(), 0);
+  const LaneRegion::Use use(first);
+  expect_free_but(first, 0);
 }
 
 TEST_F(LaneAllocatorTest, FreedNeighboursJoin) {
@@ -99,23 +105,9 @@ TEST_F(LaneAllocatorTest, FreedNeighboursJoin) {
   for (const std::vector<int>& order : {std::vector{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {2, 1, 0}, {2, 0, 1}, {1, 2, 0}}) {
     std::vector<at::Tensor> parts{bytes(third), bytes(third), bytes(third)};
     for (const int i : order) parts[i].reset();
-    EXPECT_EQ(region.live_bytes(), 0);
-    EXPECT_NO_THROW(bytes(region.capacity_bytes() - 64)) << "freed in order " << order[0] << order[1] << order[2];
+    SCOPED_TRACE(::testing::Message() << "freed in order " << order[0] << order[1] << order[2]);
+    expect_free_but(region, 0);
   }
-}
-
-TEST_F(LaneAllocatorTest, PeakIsTheMostAtOnceSinceTheScopeBegan) {
-  LaneRegion region(kMegabyte);
-  {
-    const LaneRegion::Use use(region);
-    { const at::Tensor a = bytes(5000), b = bytes(6000); }
-    const at::Tensor c = bytes(7000);
-    EXPECT_EQ(use.peak_bytes(), block_bytes(5000) + block_bytes(6000));
-  }
-  const LaneRegion::Use use(region);
-  EXPECT_EQ(use.peak_bytes(), 0);
-  const at::Tensor d = bytes(100);
-  EXPECT_EQ(use.peak_bytes(), block_bytes(100));
 }
 
 TEST_F(LaneAllocatorTest, ExhaustionNamesWhatWasWantedAndLeavesTheRegionUsable) {
@@ -126,15 +118,12 @@ TEST_F(LaneAllocatorTest, ExhaustionNamesWhatWasWantedAndLeavesTheRegionUsable) 
     bytes(kMegabyte - 1000);
     FAIL() << "allocated";
   } catch (const OutOfRegion& error) {
-    EXPECT_EQ(error.wanted_bytes, kMegabyte - 1000);
-    EXPECT_EQ(error.capacity_bytes, region.capacity_bytes());
     const std::string message = error.what();
     EXPECT_NE(message.find("1047576 bytes wanted"), std::string::npos) << message;
     EXPECT_NE(message.find("1048576 bytes 524352 are in use"), std::string::npos) << message;
     EXPECT_NE(message.find("Raise `memory`"), std::string::npos) << message;
   }
-  EXPECT_EQ(region.live_bytes(), block_bytes(kMegabyte / 2));
-  EXPECT_NO_THROW(bytes(1000));
+  expect_free_but(region, block_bytes(kMegabyte / 2));
   EXPECT_THROW(at::empty({int64_t{1} << 60}, at::kByte), OutOfRegion);
 }
 
@@ -157,8 +146,8 @@ TEST_F(LaneAllocatorTest, OtherThreadsMayFreeWhileTheLaneAllocates) {
     other.join();
   }
   const at::Tensor last = bytes(1);  // takes back what the others freed
-  EXPECT_EQ(region.live_bytes(), block_bytes(1));
   EXPECT_LT(region.extent_bytes(), kMegabyte);
+  expect_free_but(region, block_bytes(1));
 }
 
 TEST_F(LaneAllocatorTest, TensorsOutliveTheirScopeAndTheirRegion) {
@@ -178,12 +167,12 @@ TEST_F(LaneAllocatorTest, ScopesNestAndARegionHasOneUserAtATime) {
   {
     const LaneRegion::Use nested(inner);
     const at::Tensor a = bytes(100);
-    EXPECT_EQ(inner.live_bytes(), block_bytes(100));
-    EXPECT_EQ(outer.live_bytes(), 0);
+    EXPECT_EQ(inner.extent_bytes(), block_bytes(100));
+    EXPECT_EQ(outer.extent_bytes(), 0);
     EXPECT_THROW(LaneRegion::Use{outer}, std::logic_error);
   }
   const at::Tensor b = bytes(100);
-  EXPECT_EQ(outer.live_bytes(), block_bytes(100));
+  EXPECT_EQ(outer.extent_bytes(), block_bytes(100));
   std::thread([&] { EXPECT_THROW(LaneRegion::Use{outer}, std::logic_error); }).join();
 }
 
@@ -195,36 +184,14 @@ TEST_F(LaneAllocatorTest, ATensorGrowsAndShrinksByItsStorage) {
   EXPECT_TRUE(at::equal(tensor.narrow(0, 0, 10), at::arange(10)));
 }
 
-TEST_F(LaneAllocatorTest, TrimForgetsTheExtentAboveTheBlocksInUse) {
-  LaneRegion region(kMegabyte);
-  at::Tensor low;
-  {
-    const LaneRegion::Use use(region);
-    low = at::full({100}, 3, at::kInt);
-    at::zeros({100'000}, at::kInt);
-  }
-  EXPECT_GT(region.extent_bytes(), 400'000);
-  region.trim();
-  EXPECT_EQ(region.extent_bytes(), block_bytes(400));
-  EXPECT_TRUE(low.eq(3).all().item<bool>());
-}
-
-TEST_F(LaneAllocatorTest, SystemTensorsAreCounted) {
-  const int64_t before = program::system_tensor_bytes();
-  std::optional<at::Tensor> tensor = bytes(kMegabyte);
-  EXPECT_EQ(program::system_tensor_bytes() - before, kMegabyte + program::kRegionAlignment);
-  tensor.reset();
-  EXPECT_EQ(program::system_tensor_bytes(), before);
-}
-
 TEST_F(LaneAllocatorTest, RawBlocksAreFreedByTheRawDeleter) {
   c10::Allocator* allocator = c10::GetAllocator(c10::DeviceType::CPU);
   LaneRegion region(kMegabyte);
   const LaneRegion::Use use(region);
   void* raw = allocator->raw_allocate(100);
-  EXPECT_EQ(region.live_bytes(), block_bytes(100));
+  EXPECT_EQ(region.extent_bytes(), block_bytes(100));
   allocator->raw_deallocate(raw);
-  EXPECT_EQ(region.live_bytes(), 0);
+  expect_free_but(region, 0);
 }
 
 }  // namespace

@@ -10,8 +10,8 @@
 #include <set>
 
 #include "src/graph/layer_options.h"
-#include "src/train/safetensors.h"
 #include "tests/graph_interpreter.h"
+#include "tests/stored_tensors.h"
 
 namespace tutti::graph {
 namespace {
@@ -31,7 +31,7 @@ std::vector<std::string> oracle_names() {
 /// A layer list with what PyTorch made of it (tests/pytorch/make_layer_oracles.py).
 struct Oracle {
   explicit Oracle(const std::string& name)
-      : file(train::read_safetensors(std::filesystem::path(TUTTI_TEST_DATA "/graph") / (name + ".safetensors"))),
+      : file(std::filesystem::path(TUTTI_TEST_DATA "/graph") / (name + ".safetensors")),
         layers(Json::parse(file.metadata.at("layers"))),
         input{"x", Json::parse(file.metadata.at("input_shape")).get<std::vector<int64_t>>(),
               file.at("input").scalar_type() == at::kLong ? at::kLong : at::kFloat} {}
@@ -45,7 +45,7 @@ struct Oracle {
     return found;
   }
 
-  train::SafetensorsFile file;
+  test::StoredTensors file;
   Json layers;
   InputShape input;
 };

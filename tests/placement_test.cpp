@@ -391,13 +391,19 @@ class ZeroRows : public data::DataSet {
                        std::span<int64_t> out) const override {
     std::ranges::fill(out, 0);
   }
-  void prefetch(const data::Field&, std::span<const int64_t>) const override {}
   int64_t read_bytes() const override { return 0; }
   std::string place_of(int64_t row) const override { return std::to_string(row); }
 
  private:
   int64_t rows_;
   std::vector<data::Field> inputs_, targets_;
+};
+
+/// Rows that are streamed.
+class StreamedRows : public ZeroRows {
+ public:
+  using ZeroRows::ZeroRows;
+  data::StreamUse stream_use() const override { return {.window_bytes = 1000, .all_bytes = 5000, .block_bytes = 10}; }
 };
 
 train::ModelSpec linear_spec() {
@@ -440,6 +446,47 @@ TEST(CostModel, FollowsTheSpec) {
   EXPECT_EQ(predict_cost(spec, *program).step_count, 24);
   spec.max_steps = 5;
   EXPECT_EQ(predict_cost(spec, *program).step_count, 5);
+}
+
+// Window, a block that comes in, and one for each of 2 lanes: for each part of the data set and each rank.
+TEST(Placement, CountsStreamedDataOncePerRank) {
+  train::ModelSpec spec = linear_spec();
+  const auto program = program::Program::compile(spec.graph);
+  const auto bytes_of = [&](size_t model_count, size_t rank_count) {
+    const std::vector<ModelCost> costs(model_count, predict_cost(spec, *program));
+    std::vector<int64_t> bytes;
+    for (const RankLoad& rank : place(costs, equal_ranks(rank_count, /*lane_count=*/2)).ranks) {
+      bytes.push_back(rank.bytes);
+    }
+    return bytes;
+  };
+  constexpr int64_t kStreamed = 1000 + 3 * 10;
+  for (const size_t model_count : {1, 3, 4}) {
+    for (const size_t rank_count : {1, 2}) {
+      spec.data.train = std::make_shared<ZeroRows>(1000, std::vector<int64_t>{64});
+      spec.data.test = spec.data.train;
+      std::vector<int64_t> expected = bytes_of(model_count, rank_count);
+      for (int64_t& bytes : expected) bytes += bytes > 0 ? 2 * kStreamed : 0;
+      spec.data.train = std::make_shared<StreamedRows>(1000, std::vector<int64_t>{64});
+      spec.data.test = std::make_shared<StreamedRows>(1000, std::vector<int64_t>{64});
+      EXPECT_EQ(bytes_of(model_count, rank_count), expected) << model_count << " models on " << rank_count << " ranks";
+    }
+  }
+}
+
+TEST(Placement, RefusesAModelWhoseStreamedDataDoNotFit) {
+  train::ModelSpec spec = linear_spec();
+  const auto program = program::Program::compile(spec.graph);
+  Cluster cluster = equal_ranks(1);
+  cluster.ranks[0].memory_bytes = place({predict_cost(spec, *program)}, cluster).ranks[0].bytes;
+  EXPECT_NO_THROW(place({predict_cost(spec, *program)}, cluster));
+  spec.data.train = std::make_shared<StreamedRows>(1000, std::vector<int64_t>{64});
+  try {
+    place({predict_cost(spec, *program)}, cluster);
+    FAIL() << "expected a PlacementError";
+  } catch (const PlacementError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("1020 for data that is streamed (`window`)"));
+  }
 }
 
 TEST(CostModel, PredictsTheBytesThatATrialMeasures) {

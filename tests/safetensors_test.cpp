@@ -14,10 +14,13 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "tests/stored_tensors.h"
+
 namespace tutti::train {
 namespace {
 
 namespace fs = std::filesystem;
+using test::StoredTensors;
 using testing::HasSubstr;
 
 class Safetensors : public testing::Test {
@@ -45,7 +48,7 @@ class Safetensors : public testing::Test {
   /// The message with which the file is refused.
   std::string refusal() const {
     try {
-      read_safetensors(file_);
+      StoredTensors{file_};
     } catch (const SafetensorsError& error) {
       EXPECT_THAT(error.what(), HasSubstr(file_.string()));
       return error.what();
@@ -72,23 +75,49 @@ TEST_F(Safetensors, GiveBackWhatWasWritten) {
   const std::vector<NamedTensor> tensors = one_of_each_type();
   const std::map<std::string, std::string> metadata = {{"format", "pt"}, {"step", "12"}};
   write_safetensors(file_, tensors, metadata);
-  const SafetensorsFile found = read_safetensors(file_);
+  const StoredTensors found(file_);
   EXPECT_EQ(found.metadata, metadata);
   ASSERT_EQ(found.tensors.size(), tensors.size());
   for (size_t i = 0; i < tensors.size(); ++i) {
     EXPECT_EQ(found.tensors[i].name, tensors[i].name);
     EXPECT_EQ(found.tensors[i].tensor.scalar_type(), tensors[i].tensor.scalar_type()) << tensors[i].name;
     EXPECT_TRUE(at::equal(found.tensors[i].tensor, tensors[i].tensor)) << tensors[i].name;
-    EXPECT_TRUE(at::equal(found.at(tensors[i].name), tensors[i].tensor));
   }
-  EXPECT_THROW(found.at("absent"), SafetensorsError);
+}
+
+TEST_F(Safetensors, AreFoundByName) {
+  write_safetensors(file_, one_of_each_type());
+  const SafetensorsFile file(file_);
+  ASSERT_NE(file.find("empty"), nullptr);
+  EXPECT_EQ(file.find("empty")->shape, (std::vector<int64_t>{2, 0, 3}));
+  EXPECT_EQ(file.find("empt"), nullptr);
+}
+
+TEST_F(Safetensors, AreConvertedToTheTypeOfTheirDestination) {
+  const at::Tensor large = at::arange(0, 300'001, at::kDouble) / 3;  // more than is held of it at once
+  std::vector<NamedTensor> tensors = one_of_each_type();
+  tensors.push_back({"large", large});
+  write_safetensors(file_, tensors);
+  const SafetensorsFile file(file_);
+  for (const NamedTensor& tensor : tensors) {
+    const at::Tensor into = at::full(tensor.tensor.sizes(), -1, at::kFloat);
+    file.read(*file.find(tensor.name), into);
+    EXPECT_TRUE(at::equal(into, tensor.tensor.to(at::kFloat))) << tensor.name;
+  }
+}
+
+TEST_F(Safetensors, AreNotReadToWhereTheyDoNotFit) {
+  write_safetensors(file_, {{"x", at::ones({2, 3})}});
+  const SafetensorsFile file(file_);
+  EXPECT_THROW(file.read(*file.find("x"), at::ones({3, 2})), c10::Error);
+  EXPECT_THROW(file.read(*file.find("x"), at::ones({3, 2}).t()), c10::Error);
 }
 
 TEST_F(Safetensors, KeepEveryBitOfSpecialNumbers) {
   const at::Tensor special =
       at::tensor({-0.0, std::numeric_limits<double>::infinity(), 5e-324, std::bit_cast<double>(0x7ff8000000000123)});
   write_safetensors(file_, {{"x", special}});
-  const at::Tensor found = read_safetensors(file_).at("x");
+  const at::Tensor found = StoredTensors(file_).at("x");
   EXPECT_TRUE(at::equal(found.view(at::kLong), special.view(at::kLong))) << found.view(at::kLong);
 }
 
@@ -143,7 +172,7 @@ TEST_F(Safetensors, HaveTheSameBytesForTheSameInput) {
 }
 
 TEST_F(Safetensors, OfPythonAreRead) {
-  const SafetensorsFile found = read_safetensors(fs::path(TUTTI_TEST_DATA) / "train" / "python.safetensors");
+  const StoredTensors found(fs::path(TUTTI_TEST_DATA) / "train" / "python.safetensors");
   EXPECT_THAT(found.metadata, testing::ElementsAre(testing::Pair("made", "by safetensors.torch")));
   const at::Tensor range = at::arange(0, 6, at::kDouble).reshape({2, 3}) / 4 - 0.5;
   for (const at::ScalarType type : {at::kDouble, at::kFloat, at::kHalf, at::kBFloat16}) {
@@ -224,7 +253,7 @@ TEST_F(Safetensors, CutAnywhereAreRefused) {
   const std::string whole = file_bytes();
   for (size_t size = 0; size < whole.size(); ++size) {
     std::ofstream(file_, std::ios::binary) << whole.substr(0, size);
-    EXPECT_THROW(read_safetensors(file_), SafetensorsError) << size << " of " << whole.size() << " bytes";
+    EXPECT_THROW(StoredTensors{file_}, SafetensorsError) << size << " of " << whole.size() << " bytes";
   }
 }
 

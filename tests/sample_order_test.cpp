@@ -113,6 +113,23 @@ TEST(SampleOrder, RefusesPositionsOutsideTheEpoch) {
   EXPECT_TRUE(rows.empty());
 }
 
+// The blocks of a window are those that its rows come from.
+TEST(SampleOrder, TellsTheBlockOfASlot) {
+  for (const int64_t size : {int64_t{1}, int64_t{9000}, 5 * kBlock}) {
+    const SampleOrder order(size, SampleOrder::Kind::kShuffled, 1, 2, /*window_blocks=*/1);
+    int64_t position = 0;
+    for (int64_t slot = 0; slot < order.block_count(); ++slot) {
+      const auto [begin, end] = order.indices_of(order.block_at(3, slot));
+      std::vector<int64_t> rows;
+      order.rows(3, position, end - begin, rows);
+      EXPECT_EQ(std::ranges::min(rows), begin) << "size " << size << ", slot " << slot;
+      EXPECT_EQ(std::ranges::max(rows), end - 1) << "size " << size << ", slot " << slot;
+      position += end - begin;
+    }
+    EXPECT_EQ(position, size);
+  }
+}
+
 // A batch must not cost what an epoch costs: no table over all blocks is made.
 TEST(SampleOrder, CostsLittlePerRow) {
   const SampleOrder order(int64_t{1} << 36, SampleOrder::Kind::kShuffled, 1, 2);
@@ -166,6 +183,21 @@ TEST(Split, KeepsAllRowsInOrderAsAWhole) {
   const Split all(10, 0.5, 1, Split::Part::kAll);
   EXPECT_EQ(all.size(), 10);
   EXPECT_EQ(all.row(7), 7);
+}
+
+TEST(Split, TellsWhichRowsItsPartsLieAmong) {
+  const int64_t size = 3 * kBlock + 100;
+  for (const Split::Part part : {Split::Part::kAll, Split::Part::kKept, Split::Part::kHeldOut}) {
+    const Split split(size, 0.25, 3, part);
+    const std::vector<int64_t> rows = rows_of(split);
+    for (int64_t begin = 0; begin < split.size(); begin += 1000) {
+      const int64_t end = std::min(begin + 1500, split.size());
+      const auto [first, last] = split.rows_around(begin, end);
+      const auto [least, greatest] = std::minmax_element(rows.begin() + begin, rows.begin() + end);
+      EXPECT_TRUE(0 <= first && first <= *least && *least - first < kBlock) << first << " " << *least;
+      EXPECT_TRUE(*greatest < last && last <= size && last - *greatest <= kBlock) << last << " " << *greatest;
+    }
+  }
 }
 
 TEST(Split, RefusesAFractionOfOne) {

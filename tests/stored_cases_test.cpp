@@ -5,7 +5,7 @@
 
 #include "node_graph.h"
 #include "src/graph/layer_list.h"
-#include "src/train/safetensors.h"
+#include "tests/stored_tensors.h"
 
 namespace tutti::testing {
 namespace {
@@ -23,7 +23,7 @@ std::vector<std::string> case_names() {
 }
 
 /// The case's graph with PyTorch's parameters. A float input becomes a parameter, so that its gradient can be read.
-std::shared_ptr<const graph::Graph> graph_of(const train::SafetensorsFile& file) {
+std::shared_ptr<const graph::Graph> graph_of(const test::StoredTensors& file) {
   graph::InputShape shape;
   shape.shape = Json::parse(file.metadata.at("input_shape")).get<std::vector<int64_t>>();
   shape.type = file.at("input").scalar_type() == at::kLong ? at::kLong : at::kFloat;
@@ -49,8 +49,7 @@ class StoredCaseTest : public ::testing::TestWithParam<std::string> {
   }
 
   void check(Engine engine, at::ScalarType precision) const {
-    const train::SafetensorsFile file =
-        train::read_safetensors(std::filesystem::path(TUTTI_TEST_DATA "/graph") / (GetParam() + ".safetensors"));
+    const test::StoredTensors file(std::filesystem::path(TUTTI_TEST_DATA "/graph") / (GetParam() + ".safetensors"));
     BoundModel model(program::Program::compile(graph_of(file), {engine, precision}));
     const graph::Graph& graph = model.program->graph();
     const double allowed = tolerance(precision);
@@ -79,8 +78,7 @@ TEST_P(StoredCaseTest, IslandInFloat64) { check(Engine::kIsland, at::kDouble); }
 TEST_P(StoredCaseTest, IslandInFloat32) { check(Engine::kIsland, at::kFloat); }
 
 TEST_P(StoredCaseTest, RunsWithoutIslandsUnlessPaddingIsUneven) {
-  const train::SafetensorsFile file =
-      train::read_safetensors(std::filesystem::path(TUTTI_TEST_DATA "/graph") / (GetParam() + ".safetensors"));
+  const test::StoredTensors file(std::filesystem::path(TUTTI_TEST_DATA "/graph") / (GetParam() + ".safetensors"));
   std::vector<std::string> expected;
   if (GetParam() == "conv2d_same_uneven") expected = {"aten::conv2d.padding"};  // pads one side more than the other
   EXPECT_EQ(program::Program::compile(graph_of(file))->islands(), expected);

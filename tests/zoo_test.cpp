@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "src/graph/layer_list.h"
-#include "src/train/safetensors.h"
 #include "tests/graph_interpreter.h"
+#include "tests/stored_tensors.h"
 
 namespace tutti::graph {
 namespace {
@@ -107,8 +107,7 @@ at::Tensor formula_values(const Value& value, int64_t index) {
 class ZooOracle : public testing::TestWithParam<std::string> {};
 
 TEST_P(ZooOracle, ComputesTorchvisionsOutput) {
-  const train::SafetensorsFile file =
-      train::read_safetensors(std::string(TUTTI_TEST_DATA "/zoo/") + GetParam() + ".safetensors");
+  const test::StoredTensors file(std::string(TUTTI_TEST_DATA "/zoo/") + GetParam() + ".safetensors");
   const Graph graph = build_layer_list(Json::parse(file.metadata.at("layers")),
                                        {"x", Json::parse(file.metadata.at("input_shape")).get<std::vector<int64_t>>()});
   EXPECT_EQ(Json(parameter_names(graph)), Json::parse(file.metadata.at("parameters")));

@@ -140,10 +140,16 @@ Batch FieldReader::gather(std::span<const int64_t> rows, const data::Augmentatio
   return batch;
 }
 
+void FieldReader::prefetch(int64_t begin, int64_t end) const {
+  for (const data::Field& field : inputs_) data_->prefetch(field, begin, end);
+  if (target_) data_->prefetch(*target_, begin, end);
+}
+
 TrainingSource::TrainingSource(const ModelSpec& spec)
     : reader_(spec, spec.data.train),
       split_(training_split(spec)),
       order_(split_.size(), spec.order, spec.data.seed, spec.seed),
+      read_ahead_(*spec.data.train, split_, order_, spec.epochs),
       augmentation_(spec.data.augmentation),
       augmentation_key_(data::RandomKey::of(spec.seed, "augmentation")),
       batch_rows_(spec.batch),
@@ -168,7 +174,17 @@ Batch TrainingSource::gather(int64_t epoch, int64_t batch, int64_t grain) const 
   std::vector<int64_t> rows;
   order_.rows(epoch, batch * batch_rows_ + range.begin, range.count(), rows);
   for (int64_t& row : rows) row = split_.row(row);
-  return reader_.gather(rows, augmentation_, {augmentation_key_, static_cast<uint32_t>(epoch)});
+  Batch gathered = reader_.gather(rows, augmentation_, {augmentation_key_, static_cast<uint32_t>(epoch)});
+  const int64_t begin = batch * batch_rows_;
+  for (const auto& [first, last] : read_ahead_.rows_after(epoch, begin, begin + rows_in_batch(batch))) {
+    reader_.prefetch(first, last);
+  }
+  return gathered;
+}
+
+int64_t training_window_bytes(const ModelSpec& spec) {
+  const data::Split split = training_split(spec);
+  return shuffle_window_bytes(*spec.data.train, split, {split.size(), spec.order, spec.data.seed, spec.seed});
 }
 
 EvaluationSource::EvaluationSource(const ModelSpec& spec, Kind kind)
@@ -179,6 +195,11 @@ Batch EvaluationSource::gather(RowRange range) const {
   std::vector<int64_t> rows;
   for (int64_t index = range.begin; index < range.end; ++index) rows.push_back(split_.row(index));
   return reader_.gather(rows, {}, {});
+}
+
+int64_t evaluation_row_count(const ModelSpec& spec, EvaluationSource::Kind kind) {
+  const auto& set = kind == EvaluationSource::Kind::kTest ? spec.data.test : spec.data.validation;
+  return set ? evaluation_split(spec, kind).size() : 0;
 }
 
 }  // namespace tutti::train

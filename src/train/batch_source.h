@@ -13,6 +13,7 @@
 #include "data/data_set.h"
 #include "data/sample_order.h"
 #include "src/train/model_spec.h"
+#include "src/train/read_ahead.h"
 
 namespace tutti::train {
 
@@ -46,6 +47,9 @@ class FieldReader {
   /// Gathers rows (of the data set). Allocates from ATen's current allocator. Throws data::DataError with file, row and
   /// value at a label that is no class, or an index that is beyond its embedding.
   Batch gather(std::span<const int64_t> rows, const data::Augmentation& augmentation, data::AugmentationKey key) const;
+
+  /// Tells the data set that rows [begin, end) of these fields are wanted soon.
+  void prefetch(int64_t begin, int64_t end) const;
 
  private:
   at::Tensor gather_integers(const data::Field& field, const std::vector<int64_t>& row_shape,
@@ -84,10 +88,14 @@ class TrainingSource {
   FieldReader reader_;
   data::Split split_;
   data::SampleOrder order_;
+  ReadAhead read_ahead_;
   data::Augmentation augmentation_;
   data::RandomKey augmentation_key_;
   int64_t batch_rows_, grain_count_, batches_;
 };
+
+/// What shuffle_window_bytes() says of a model's training rows.
+int64_t training_window_bytes(const ModelSpec& spec);
 
 /// Rows for evaluation, in order, not augmented.
 class EvaluationSource {
@@ -102,6 +110,9 @@ class EvaluationSource {
   FieldReader reader_;
   data::Split split_;
 };
+
+/// The rows of a model's validation or test data; 0 where it has none.
+int64_t evaluation_row_count(const ModelSpec& spec, EvaluationSource::Kind kind);
 
 }  // namespace tutti::train
 

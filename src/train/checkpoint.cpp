@@ -24,6 +24,7 @@ namespace {
 constexpr const char* kWeights = "weights.safetensors";
 constexpr const char* kState = "state.safetensors";
 constexpr const char* kManifest = "manifest.json";
+constexpr const char* kAside = ".writing";  // what a path ends in until its content is complete
 
 /// Size and CRC-32 of a file, as the manifest records them. Throws std::system_error when not all of it can be read.
 nlohmann::json fingerprint(const fs::path& path) {
@@ -58,24 +59,35 @@ std::optional<int64_t> step_in(const std::string& name) {
   return step;
 }
 
-/// Makes `target`, which does not exist, what `fill` writes into a folder beside it, by one rename.
-void publish(const fs::path& target, const std::function<void(const fs::path&)>& fill) {
-  const fs::path aside = target.string() + ".writing";
+/// Makes what `write` makes of a path beside `target`, a file or a folder, the target by one rename. Where that fails,
+/// nothing of it stays.
+void publish(const fs::path& target, const std::function<void(const fs::path&)>& write) {
+  const fs::path aside = target.string() + kAside;
   fs::remove_all(aside);
-  fs::create_directories(aside);
   try {
-    fill(aside);
-    fault_point("checkpoint.written");
-    sync_directory(aside);
-    fault_point("checkpoint.synced");
+    write(aside);
     fs::rename(aside, target);
-    fault_point("checkpoint.renamed");
-    sync_directory(target.parent_path());
   } catch (...) {
     std::error_code ignored;
     fs::remove_all(aside, ignored);
     throw;
   }
+  sync_directory(target.parent_path());
+}
+
+/// Removes a path with all below it; a warning where that fails.
+void remove_or_warn(const fs::path& path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  if (error) spdlog::warn("{} could not be removed: {}", path.string(), error.message());
+}
+
+/// What lies directly in a folder; nothing where it cannot be read.
+std::vector<fs::path> entries_of(const fs::path& folder) {
+  std::vector<fs::path> paths;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) paths.push_back(entry.path());
+  return paths;
 }
 
 }  // namespace
@@ -90,27 +102,37 @@ void CheckpointStore::write(const Checkpoint& checkpoint, int64_t keep) const {
     fs::remove_all(step_folder(checkpoint.step));
   }
   publish(step_folder(checkpoint.step), [&](const fs::path& aside) {
+    fs::create_directories(aside);
     write_safetensors(aside / kWeights, checkpoint.weights);
     write_safetensors(aside / kState, checkpoint.state);
     nlohmann::json manifest = checkpoint.description;
     manifest["step"] = checkpoint.step;
     manifest["files"] = {{kWeights, fingerprint(aside / kWeights)}, {kState, fingerprint(aside / kState)}};
     replace_file(aside / kManifest, manifest.dump(1) + "\n");
+    fault_point("checkpoint.written");
+    sync_directory(aside);
+    fault_point("checkpoint.synced");
   });
+  fault_point("checkpoint.renamed");
   const auto all = steps();
   for (size_t i = static_cast<size_t>(std::max<int64_t>(keep, 1)); i < all.size(); ++i) {
-    if (all[i] >= checkpoint.step) continue;
-    std::error_code error;
-    fs::remove_all(step_folder(all[i]), error);
-    if (error) spdlog::warn("{} could not be removed: {}", step_folder(all[i]).string(), error.message());
+    if (all[i] < checkpoint.step) remove_or_warn(step_folder(all[i]));
+  }
+}
+
+void CheckpointStore::remove_unfinished() const {
+  for (const fs::path& path : entries_of(folder_)) {
+    const fs::path weights = path / (std::string(kWeights) + kAside);
+    std::error_code none;
+    if (path.extension() == kAside) remove_or_warn(path);
+    if (fs::exists(weights, none)) remove_or_warn(weights);
   }
 }
 
 std::vector<int64_t> CheckpointStore::steps() const {
   std::vector<int64_t> steps;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder_, error)) {
-    if (const auto step = step_in(entry.path().filename().string())) steps.push_back(*step);
+  for (const fs::path& path : entries_of(folder_)) {
+    if (const auto step = step_in(path.filename().string())) steps.push_back(*step);
   }
   std::sort(steps.rbegin(), steps.rend());
   return steps;
@@ -157,22 +179,18 @@ std::optional<int64_t> CheckpointStore::newest_good() const {
   return std::nullopt;
 }
 
-Checkpoint CheckpointStore::read(int64_t step) const {
-  Checkpoint checkpoint;
-  checkpoint.step = step;
-  checkpoint.description = description(step);
-  checkpoint.weights = read_safetensors(step_folder(step) / kWeights).tensors;
-  checkpoint.state = read_safetensors(step_folder(step) / kState).tensors;
-  return checkpoint;
+StoredCheckpoint CheckpointStore::open(int64_t step) const {
+  nlohmann::json description = this->description(step);
+  return {step, SafetensorsFile(step_folder(step) / kWeights), SafetensorsFile(step_folder(step) / kState),
+          std::move(description)};
 }
 
 void CheckpointStore::write_weights(const std::string& name, const std::vector<NamedTensor>& weights) const {
-  const fs::path folder = folder_ / name;
-  const fs::path aside = folder / (std::string(kWeights) + ".writing");
-  fs::create_directories(folder);
-  write_safetensors(aside, weights);
-  fs::rename(aside, folder / kWeights);
-  sync_directory(folder);
+  fs::create_directories(folder_ / name);
+  publish(folder_ / name / kWeights, [&](const fs::path& aside) {
+    write_safetensors(aside, weights);
+    fault_point("weights.written");
+  });
 }
 
 }  // namespace tutti::train

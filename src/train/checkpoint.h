@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "src/train/safetensors.h"
+#include "src/train/safetensors_file.h"
 
 namespace tutti::train {
 
@@ -19,12 +20,19 @@ class CheckpointError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// What step_N/ holds.
+/// What step_N/ will hold; the tensors are the model's own, not copies.
 struct Checkpoint {
   int64_t step = 0;
   std::vector<NamedTensor> weights;  ///< weights.safetensors: parameters and buffers by state-dict name
   std::vector<NamedTensor> state;    ///< state.safetensors: moments, every grain's buffers
   nlohmann::json description;        ///< in the manifest: progress, hashes, versions
+};
+
+/// A step_N/ whose files matched their manifest when it was opened. Tensors stay in the files until they are read.
+struct StoredCheckpoint {
+  int64_t step = 0;
+  SafetensorsFile weights, state;
+  nlohmann::json description;
 };
 
 /// The checkpoints in one model's folder. Writing: aside, synced, renamed last; the previous good one stays until then.
@@ -36,19 +44,22 @@ class CheckpointStore {
   /// Throws SafetensorsError or std::system_error; what was there before is then untouched.
   void write(const Checkpoint& checkpoint, int64_t keep) const;
 
+  /// Removes what a killed process left half written. While nobody writes.
+  void remove_unfinished() const;
+
   /// The steps that have a folder, newest first.
   std::vector<int64_t> steps() const;
 
   /// The newest step whose files match their manifest. Folders that do not are renamed step_N.bad, with a warning.
   std::optional<int64_t> newest_good() const;
 
-  /// Reads step_N/; throws CheckpointError naming the file that differs from the manifest.
-  Checkpoint read(int64_t step) const;
+  /// Opens step_N/; throws CheckpointError naming the file that differs from the manifest.
+  StoredCheckpoint open(int64_t step) const;
 
   /// The description alone.
   nlohmann::json description(int64_t step) const;
 
-  /// Replaces FOLDER/NAME/weights.safetensors as a whole (final/, best/).
+  /// Replaces FOLDER/NAME/weights.safetensors as a whole (final/, best/). Throws as write() does.
   void write_weights(const std::string& name, const std::vector<NamedTensor>& weights) const;
 
  private:

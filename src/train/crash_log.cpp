@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstring>
 #include <fstream>
+#include <set>
 
 namespace tutti::train {
 
@@ -16,19 +17,23 @@ namespace {
 
 constexpr std::array kSignals = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 constexpr const char* kMark = " signal ";
+constexpr const char* kRun = " run ";
+constexpr size_t kStackBytes = 64 << 10;
 
 std::array<struct sigaction, kSignals.size()> earlier_actions;
 std::array<char, PATH_MAX> log_file = {};
+std::array<char, 64> run_name = {};
 thread_local const std::string* volatile suspect = nullptr;
 
 /// Calls only what a signal handler may.
 void note(const std::string& model, int number) {
-  std::array<char, 256> line = {};
-  const size_t name_length = std::min(model.size(), line.size() - 16);
-  char* end = std::copy_n(model.data(), name_length, line.data());
+  std::array<char, 512> line = {};
+  char* end = std::copy_n(model.data(), std::min<size_t>(model.size(), 256), line.data());
   end = std::copy_n(kMark, std::strlen(kMark), end);
   if (number >= 10) *end++ = static_cast<char>('0' + number / 10);
   *end++ = static_cast<char>('0' + number % 10);
+  end = std::copy_n(kRun, std::strlen(kRun), end);
+  end = std::copy_n(run_name.data(), std::strlen(run_name.data()), end);
   *end++ = '\n';
   const int file = ::open(log_file.data(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (file < 0) return;
@@ -66,20 +71,32 @@ CrashLog::~CrashLog() {
   }
 }
 
-void CrashLog::open(const std::filesystem::path& file) {
+void CrashLog::open(const std::filesystem::path& file, const std::string& run) {
   const std::string path = std::filesystem::absolute(file).string();
-  if (path.size() < log_file.size()) path.copy(log_file.data(), path.size());
+  if (path.size() >= log_file.size()) return;
+  run_name.fill('\0');
+  run.copy(run_name.data(), run_name.size() - 1);
+  path.copy(log_file.data(), path.size());
 }
 
 std::map<std::string, int64_t> CrashLog::counts(const std::filesystem::path& file) {
-  std::map<std::string, int64_t> counts;
+  std::map<std::string, std::set<std::string>> runs;
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line);) {
-    const size_t mark = line.rfind(kMark);
-    if (mark != std::string::npos) ++counts[line.substr(0, mark)];
+    const size_t mark = line.rfind(kMark), run = line.rfind(kRun);
+    if (mark != std::string::npos && run != std::string::npos) runs[line.substr(0, mark)].insert(line.substr(run));
   }
+  std::map<std::string, int64_t> counts;
+  for (const auto& [model, crashed] : runs) counts[model] = static_cast<int64_t>(crashed.size());
   return counts;
 }
+
+SignalStack::SignalStack() : memory_(kStackBytes) {
+  const stack_t own = {.ss_sp = memory_.data(), .ss_flags = 0, .ss_size = memory_.size()};
+  sigaltstack(&own, &earlier_);
+}
+
+SignalStack::~SignalStack() { sigaltstack(&earlier_, nullptr); }
 
 Suspect::Suspect(const std::string& model) : outer_(suspect) { suspect = &model; }
 

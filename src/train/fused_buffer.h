@@ -25,7 +25,7 @@ inline int64_t range_bytes(int64_t bytes) { return aligned_bytes(bytes) + kSegme
 /// behind the other; under the address sanitizer whatever was not handed out is poisoned.
 class FusedBuffer {
  public:
-  /// `purpose` ("parameters") is for reports. Throws std::runtime_error, with the bytes, when there is no memory.
+  /// `purpose` ("parameters") is for messages. Throws std::runtime_error, with the bytes, when there is no memory.
   FusedBuffer(std::string purpose, int64_t size_bytes);
   ~FusedBuffer();
   FusedBuffer(FusedBuffer&& other) noexcept;
@@ -35,9 +35,7 @@ class FusedBuffer {
   /// Requires that the buffer has room for range_bytes() of it.
   at::Tensor take(at::IntArrayRef shape, at::ScalarType type);
 
-  const std::string& purpose() const { return purpose_; }
   int64_t size_bytes() const { return size_bytes_; }
-  int64_t taken_bytes() const { return taken_bytes_; }
 
  private:
   std::string purpose_;

@@ -19,7 +19,6 @@ class MetricsLog {
   /// Throws std::system_error naming the file.
   MetricsLog(const std::filesystem::path& file, int64_t keep_bytes);
   ~MetricsLog();
-  MetricsLog(MetricsLog&& other) noexcept = default;
 
   void write(const nlohmann::json& line);
 

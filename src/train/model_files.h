@@ -16,16 +16,18 @@
 
 namespace tutti::train {
 
-/// A model as tensors and numbers, between memory and files.
+/// A model as tensors, which are those of `memory`, and numbers.
 Checkpoint make_checkpoint(const ModelSpec& spec, const graph::Graph& graph, const ModelMemory& memory,
                            const Progress& progress);
 
-/// Puts a checkpoint's tensors into memory and returns its progress. Throws CheckpointError naming the tensor that is
-/// absent or has another shape.
-Progress restore(const Checkpoint& checkpoint, const ModelSpec& spec, const graph::Graph& graph, ModelMemory& memory);
+/// Reads a checkpoint's tensors to their places in memory and returns its progress. Throws CheckpointError naming the
+/// tensor that is absent or has another shape or type.
+Progress restore(const StoredCheckpoint& checkpoint, const ModelSpec& spec, const graph::Graph& graph,
+                 ModelMemory& memory);
 
-/// Sets parameters (and buffers, where given) from a safetensors file with state-dict names.
-void load_weights(const std::filesystem::path& file, const graph::Graph& graph, ModelMemory& memory);
+/// Sets parameters (and buffers, where given) from a safetensors file with state-dict names. Numbers of another type
+/// are converted. Throws CheckpointError as restore() does, and SafetensorsError.
+void load_weights(const std::filesystem::path& path, const graph::Graph& graph, ModelMemory& memory);
 
 /// The hash of a model's bit-relevant keys, as checkpoints record it.
 std::string spec_hash(const ModelSpec& spec);
@@ -33,8 +35,9 @@ std::string spec_hash(const ModelSpec& spec);
 /// OUT/models/NAME, written by the team's first member only.
 class ModelFiles {
  public:
-  /// Makes the folder, and cuts the logs back to what the checkpoint `resumed` knows (null: empty logs).
-  ModelFiles(const std::filesystem::path& folder, const ModelSpec& spec, const Checkpoint* resumed);
+  /// Makes the folder, removes what a killed process left half written, and cuts the logs back to what the checkpoint
+  /// `resumed` knows (null: empty logs).
+  ModelFiles(const std::filesystem::path& folder, const ModelSpec& spec, const StoredCheckpoint* resumed);
 
   void log(const nlohmann::json& line) { metrics_.write(line); }
 

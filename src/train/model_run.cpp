@@ -253,7 +253,9 @@ void ModelRun::update() {
   if (denominator == 0) {
     return end(
         ModelState::kFailed,
-        fmt::format("no label counts in step {}: the whole batch has the loss's ignore_index", progress_.step + 1));
+        fmt::format("step {}: expected a label that counts in the batch, found all with the loss's ignore_index or of "
+                    "classes with weight 0; use larger batches, or take these rows out of the data",
+                    progress_.step + 1));
   }
   if (!std::isfinite(loss) || !std::isfinite(norm)) {
     const char* what = std::isfinite(loss) ? "gradient" : "loss";
@@ -342,26 +344,28 @@ void ModelRun::settle_step() {
 void ModelRun::write() {
   const bool done = is_done();
   bool written = true;
+  if (files_ && !has_error()) guard([&] { written = store(done); });
   if (has_error()) return done || stopping_ ? end(ModelState::kFailed, take_error()) : begin_step();
-  if (files_) {
-    const auto began = Clock::now();
-    try {
-      const Checkpoint checkpoint = make_checkpoint(spec(), *setup_.graph, memory_, progress_);
-      if (done) {
-        files_->write_last(checkpoint);
-      } else {
-        written = files_->write_checkpoint(checkpoint);
-      }
-    } catch (const std::exception& error) {
-      return end(ModelState::kFailed, error.what());
-    }
-    last_checkpoint_ = Clock::now();
-    setup_.trace->record("checkpoint", spec().name, Trace::kExchange + 1, began, Clock::now(), progress_.step,
-                         progress_.step);
-  }
   if (done) return end(ModelState::kFinished);
   if (stopping_) return end(ModelState::kCheckpointed, written ? "" : "the last checkpoint could not be written");
   begin_step();
+}
+
+/// False when a checkpoint that is not the last could not be written.
+bool ModelRun::store(bool last) {
+  const auto began = Clock::now();
+  fault_point("store", spec().name);
+  const Checkpoint checkpoint = make_checkpoint(spec(), *setup_.graph, memory_, progress_);
+  bool written = true;
+  if (last) {
+    files_->write_last(checkpoint);
+  } else {
+    written = files_->write_checkpoint(checkpoint);
+  }
+  last_checkpoint_ = Clock::now();
+  setup_.trace->record("checkpoint", spec().name, Trace::kExchange + 1, began, Clock::now(), progress_.step,
+                       progress_.step);
+  return written;
 }
 
 void ModelRun::begin(Stage stage) {

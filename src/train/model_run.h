@@ -40,10 +40,10 @@ struct ModelRunSetup {
   TeamLine line;
   int rank = 0;
   int64_t lane_count = 1;
-  std::filesystem::path folder;             ///< OUT/models/NAME
-  const Checkpoint* resumed = nullptr;      ///< null: from the start
-  const std::atomic<bool>* stop = nullptr;  ///< set when the job should stop at the next step boundary
-  std::function<void()> notify;             ///< called when there may be work for a lane again
+  std::filesystem::path folder;               ///< OUT/models/NAME
+  const StoredCheckpoint* resumed = nullptr;  ///< null: from the start
+  const std::atomic<bool>* stop = nullptr;    ///< set when the job should stop at the next step boundary
+  std::function<void()> notify;               ///< called when there may be work for a lane again
   Trace* trace = nullptr;
   std::string pause_reason;  ///< not empty: the model is not trained, and says so
 };
@@ -103,6 +103,7 @@ class ModelRun {
   void conclude();
   void settle_step();
   void write();
+  bool store(bool last);
   void write_best();
   void begin(Stage stage);
   void begin_step();

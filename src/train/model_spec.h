@@ -86,6 +86,9 @@ struct ModelSpec {
   std::optional<EarlyStopping> early_stopping;
   CheckpointSpec checkpoint;
   int64_t ranks = 0;  ///< how many ranks share the model; 0 = the planner's choice
+
+  /// The rows of the largest grain of a full batch.
+  int64_t greatest_grain_rows() const { return (batch + grains - 1) / grains; }
 };
 
 }  // namespace tutti::train

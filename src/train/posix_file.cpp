@@ -12,6 +12,8 @@
 #include <system_error>
 #include <utility>
 
+#include "data/file_sync.h"
+
 namespace tutti::train {
 namespace {
 
@@ -58,9 +60,9 @@ PosixFile::PosixFile(PosixFile&& other) noexcept
 PosixFile& PosixFile::operator=(PosixFile&& other) noexcept {
   std::swap(descriptor_, other.descriptor_);
   std::swap(path_, other.path_);
+  std::swap(unsynced_bytes_, other.unsynced_bytes_);
   return *this;
 }
-  std::swap(unsynced_bytes_, other.unsynced_bytes_);
 
 PosixFile::~PosixFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
@@ -94,10 +96,10 @@ void PosixFile::write(std::span<const std::byte> bytes) {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) fail("cannot write");
     bytes = bytes.subspan(static_cast<size_t>(count));
-  }
-}
     unsynced_bytes_ += count;
     if (unsynced_bytes_ >= kSyncBytes) sync();
+  }
+}
 
 void PosixFile::write_at(int64_t offset_bytes, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
@@ -115,16 +117,20 @@ void PosixFile::resize(int64_t size_bytes) {
 
 void PosixFile::sync() {
   if (::fsync(descriptor_) != 0) fail("cannot write to the storage device");
+  unsynced_bytes_ = 0;
 }
 
-  unsynced_bytes_ = 0;
 void PosixFile::close() {
   if (::close(std::exchange(descriptor_, -1)) != 0) fail("cannot close");
 }
 
 void PosixFile::fail(const char* what) const { fail_with_errno(what, path_); }
 
-void sync_directory(const std::filesystem::path& directory) { PosixFile::open(directory).sync(); }
+void sync_directory(const std::filesystem::path& directory) {
+  if (const std::error_code error = data::sync_to_device(directory)) {
+    throw std::system_error(error, fmt::format("cannot sync the folder {}", directory.string()));
+  }
+}
 
 void replace_file(const std::filesystem::path& file, std::string_view text) {
   const std::filesystem::path aside = file.string() + ".writing";

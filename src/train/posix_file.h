@@ -60,7 +60,8 @@ class PosixFile {
   int64_t unsynced_bytes_ = 0;  // of write()
 };
 
-/// Returns once the entries of a directory (a rename in it, a new file) are on the storage device.
+/// Returns once the entries of a directory (a rename in it, a new file) are on the storage device, as far as its file
+/// system can tell (data::sync_to_device). Throws std::system_error naming the directory.
 void sync_directory(const std::filesystem::path& directory);
 
 /// Makes `text` the content of `file` as a whole and durably: written aside, synced, renamed, the directory synced.

@@ -1,4 +1,4 @@
-// safetensors files: named tensors, readable by Python's `safetensors` package.
+// Writes safetensors files: named tensors, readable by Python's `safetensors` package.
 // Format: 8-byte little-endian header length, JSON header, raw little-endian data.
 #ifndef TUTTI_SRC_TRAIN_SAFETENSORS_H
 #define TUTTI_SRC_TRAIN_SAFETENSORS_H
@@ -30,18 +30,6 @@ struct NamedTensor {
 /// the system's reason (no space left, ...).
 void write_safetensors(const std::filesystem::path& file, const std::vector<NamedTensor>& tensors,
                        const std::map<std::string, std::string>& metadata = {});
-
-struct SafetensorsFile {
-  std::vector<NamedTensor> tensors;  ///< own memory
-  std::map<std::string, std::string> metadata;
-  /// Throws SafetensorsError when there is no such tensor.
-  const at::Tensor& at(const std::string& name) const;
-};
-
-/// Reads a file, tensors in the order of its header. Types: F64 F32 F16 BF16 I64 I32 I16 I8 U8 BOOL. Checks bounds,
-/// overlaps, types and the header's size (at most 100 MB); does not assume alignment. Throws SafetensorsError naming
-/// the file, what was expected and what was found.
-SafetensorsFile read_safetensors(const std::filesystem::path& file);
 
 }  // namespace tutti::train
 

@@ -8,6 +8,7 @@
 
 #include "src/graph/initialise.h"
 #include "src/program/lane_region.h"
+#include "src/program/node_context.h"
 #include "src/train/evaluation.h"
 #include "src/train/grain_trainer.h"
 #include "src/train/model_memory.h"
@@ -35,9 +36,30 @@ double seconds_since(Clock::time_point began) { return std::chrono::duration<dou
 std::string trial_shape(const ModelSpec& spec, const program::Program& program) {
   std::string metrics;
   for (const program::Metric metric : spec.metrics) metrics += program::name_of(metric) + ",";
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}{}", program.graph().signature(), spec.double_precision, spec.island,
+  const auto tried_rows = [&](EvaluationSource::Kind kind) {
+    return std::min(evaluation_row_count(spec, kind), spec.evaluation_batch);
+  };
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", program.graph().signature(), spec.double_precision, spec.island,
                      static_cast<int>(spec.loss.kind), metrics, spec.batch, spec.grains, spec.accumulate,
-                     spec.evaluation_batch, spec.data.validation != nullptr, spec.data.test != nullptr);
+                     tried_rows(EvaluationSource::Kind::kValidation), tried_rows(EvaluationSource::Kind::kTest));
+}
+
+int64_t predicted_lane_bytes(const ModelSpec& spec, const program::Program& program) {
+  const graph::Graph& graph = program.graph();
+  const auto float_bytes = static_cast<int64_t>(c10::elementSize(program.precision()));
+  const auto batch_bytes = [&](int64_t rows) {
+    int64_t bytes = 0;
+    for (const graph::ValueId id : graph.inputs) {
+      bytes += program::value_bytes(graph.values[static_cast<size_t>(id)], rows, float_bytes);
+    }
+    const graph::Value& output = graph.values[static_cast<size_t>(graph.outputs.front())];
+    const int64_t output_bytes = program::value_bytes(output, rows, float_bytes);
+    return bytes + 3 * output_bytes + std::max<int64_t>(output_bytes, rows * static_cast<int64_t>(sizeof(int64_t)));
+  };
+  const int64_t grain_rows = spec.greatest_grain_rows();
+  return std::max(
+      program.transient_bytes(grain_rows, /*training=*/true) + batch_bytes(grain_rows),
+      program.transient_bytes(spec.evaluation_batch, /*training=*/false) + batch_bytes(spec.evaluation_batch));
 }
 
 TrialResult run_trial(const ModelSpec& spec, const std::shared_ptr<const program::Program>& program) {
@@ -49,7 +71,7 @@ TrialResult run_trial(const ModelSpec& spec, const std::shared_ptr<const program
     graph::initialise(graph.parameters[p], static_cast<int64_t>(p), spec.seed, memory.parameter_views[p]);
   }
   ModelSpec one_grain = spec;
-  one_grain.batch = (spec.batch + spec.grains - 1) / spec.grains;
+  one_grain.batch = spec.greatest_grain_rows();
   one_grain.grains = 1;
   const TrainingSource source(one_grain);
   GrainTrainer trainer(one_grain, program, memory, source, 1);

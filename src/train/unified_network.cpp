@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "src/train/crash_log.h"
 #include "src/train/parameter_groups.h"
@@ -33,15 +34,15 @@ std::shared_ptr<const program::Program> Programs::of(const ModelSpec& spec) {
 
 namespace {
 
-/// Rows at fault must end this model alone, and not before it has met them: then the prediction stands in for the
-/// trial.
-int64_t region_need(const ModelSpec& spec, const std::shared_ptr<const program::Program>& program) {
+/// What a trial needed; none where its rows are at fault, which must end this model alone and not before it has met
+/// them.
+std::optional<int64_t> tried_region_bytes(const ModelSpec& spec,
+                                          const std::shared_ptr<const program::Program>& program) {
   try {
     const Suspect suspect(spec.name);
     return run_trial(spec, program).region_bytes;
   } catch (const data::DataError&) {
-    const int64_t rows = std::max((spec.batch + spec.grains - 1) / spec.grains, spec.evaluation_batch);
-    return 2 * program->transient_bytes(rows, /*training=*/true);
+    return std::nullopt;
   }
 }
 
@@ -65,6 +66,9 @@ UnifiedNetwork::UnifiedNetwork(const std::vector<Member>& members, Programs& pro
   }
   fused_ = std::make_unique<FusedBuffers>(layouts, graphs);
   memory_.fused_bytes = fused_->size_bytes();
+  for (const Member& member : members) streams_.add(member.spec->data);
+  memory_.stream_bytes = streams_.most_bytes(options_.lane_count);
+  memory_.region_bytes = predicted_bytes_;
   for (const auto& [key, bytes] : measured_) memory_.region_bytes = std::max(memory_.region_bytes, bytes);
 }
 
@@ -74,7 +78,13 @@ void UnifiedNetwork::prepare(const Member& member) {
   const comm::GrainRun& run = member.team.runs.at(static_cast<size_t>(member.team.position_of(options_.rank)));
   prepared.layout = ModelRun::layout_for(spec, *prepared.graph, run, options_.lane_count);
   const std::string shape = trial_shape(spec, *prepared.program);
-  if (!measured_.contains(shape) && member.pause_reason.empty()) measured_[shape] = region_need(spec, prepared.program);
+  if (!measured_.contains(shape) && member.pause_reason.empty()) {
+    // A prediction says nothing of the gaps that a region's first fit leaves, and nothing of other models of this
+    // shape.
+    const auto tried = tried_region_bytes(spec, prepared.program);
+    if (tried) measured_[shape] = *tried;
+    if (!tried) predicted_bytes_ = std::max(predicted_bytes_, 2 * predicted_lane_bytes(spec, *prepared.program));
+  }
   if (member.team.runs.size() > 1) {
     memory_.exchange_bytes += sum_buffer_bytes(line_of(member), prepared.layout.precision,
                                                prepared.layout.element_count, GrainScalars::kCount);
@@ -92,9 +102,8 @@ std::vector<ModelRun*> UnifiedNetwork::start_runs() {
     const Member& member = *prepared.member;
     const std::filesystem::path folder = options_.models_folder / member.spec->name;
     try {
-      // One at a time: the plan has no room for all checkpoints at once.
-      std::optional<Checkpoint> resumed;
-      if (member.resumed_step) resumed = CheckpointStore(folder).read(*member.resumed_step);
+      std::optional<StoredCheckpoint> resumed;
+      if (member.resumed_step) resumed = CheckpointStore(folder).open(*member.resumed_step);
       ModelMemory memory(prepared.layout, *prepared.graph, *fused_);
       ModelRunSetup setup{member.spec,   prepared.program,    prepared.graph, line_of(member),
                           options_.rank, options_.lane_count, folder,         resumed ? &*resumed : nullptr,

@@ -16,6 +16,7 @@
 #include "src/train/model_memory.h"
 #include "src/train/model_run.h"
 #include "src/train/model_spec.h"
+#include "src/train/streamed_sets.h"
 #include "src/train/trace.h"
 
 namespace tutti::train {
@@ -46,8 +47,11 @@ struct MemoryReport {
   int64_t fused_bytes = 0;     ///< parameters, gradients, moments, the graphs' own buffers
   int64_t region_bytes = 0;    ///< what one lane's region must hold: the largest program's need
   int64_t exchange_bytes = 0;  ///< what the sums over teams allocate, were they all in flight at once
+  int64_t stream_bytes = 0;    ///< what streaming holds at most of the data sets that the models read
 
-  int64_t planned_bytes(int64_t lane_count) const { return fused_bytes + lane_count * region_bytes + exchange_bytes; }
+  int64_t planned_bytes(int64_t lane_count) const {
+    return fused_bytes + lane_count * region_bytes + exchange_bytes + stream_bytes;
+  }
 };
 
 /// The programs of a set of models: models of equal graphs, precision and engine (a group) share one.
@@ -78,6 +82,7 @@ class UnifiedNetwork {
 
   const std::vector<std::unique_ptr<ModelRun>>& runs() const { return runs_; }
   MemoryReport memory() const { return memory_; }
+  const StreamedSets& streams() const { return streams_; }
 
  private:
   struct Prepared {
@@ -93,10 +98,12 @@ class UnifiedNetwork {
   Programs& programs_;
   std::vector<Prepared> prepared_;
   std::map<std::string, int64_t> measured_;  // region bytes by group and grain size
+  int64_t predicted_bytes_ = 0;              // the same for models whose trial failed, the greatest
   std::unique_ptr<FusedBuffers> fused_;
   std::vector<std::unique_ptr<ModelRun>> runs_;
   std::vector<std::string> faults_;
   MemoryReport memory_;
+  StreamedSets streams_;
 };
 
 }  // namespace tutti::train

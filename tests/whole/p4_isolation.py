@@ -60,6 +60,23 @@ def break_a_row():
         fail(f"expected `broken` to fail by a non-finite loss at step 57, found {report}")
 
 
+def damage_the_twin():
+    """Two equal networks, on their own: the first one's shard has a flipped bit."""
+    healthy = (runs.folder / "data/train-000.h5").read_bytes()
+    damaged = bytearray(healthy)
+    damaged[len(damaged) // 2] ^= 4  # the images, which are most of the file
+    (runs.folder / "data/damaged.h5").write_bytes(damaged)
+    head = JOB.split("models:")[0].replace("data:\n", "data:\n  damaged: {train: data/damaged.h5}\n", 1)
+    model = "  - {{name: {0}, data: {1}, layers: [flatten, {{linear: 4}}, relu, {{linear: 10}}], optimizer: {{sgd: {{lr: 0.1}}}}}}\n"
+    good, bad = model.format("good", "digits"), model.format("bad", "damaged")
+    reference = results(runs.train(runs.write_job(head + "models:\n" + good, name="good.yaml"), 1))
+    out = runs.train(runs.write_job(head + "models:\n" + bad + good, name="twins.yaml"), ranks, expect=3)
+    expect_equal(reference, results(out), "beside an equal network on damaged data")
+    report = failed_report(out, "bad")
+    if "damaged.h5" not in report["reason"] or "checksum" not in report["reason"]:
+        fail(f"expected `bad` to name its shard and the checksum, found {report}")
+
+
 def failed_report(out, name):
     report = next(model for model in summary(out)["models"] if model["name"] == name)
     if report["state"] != "failed":
@@ -67,13 +84,18 @@ def failed_report(out, name):
     return report
 
 
-def throw_on(rank):
+def throw_at(point, rank):
+    """An exception at the 30th visit of a point: on one rank, or on all (None)."""
     job = runs.write_job(JOB + FAULTY, epochs=12, name="faulty.yaml")
     out = runs.new_out()
-    code, text = runs.run(on_rank(rank, "update/faulty:30:throw", runs.train_command(job, out, ranks)))
+    command, fault = runs.train_command(job, out, ranks), f"{point}/faulty:30:throw"
+    if rank is None:
+        code, text = runs.run(command, {"TUTTI_FAULT": fault})
+    else:
+        code, text = runs.run(on_rank(rank, fault, command))
     if code != 3:
-        fail(f"an exception on rank {rank}: expected exit code 3, found {code}\n{text}")
-    expect_equal(alone, results(out), f"beside a model that throws on rank {rank}")
+        fail(f"an exception at {point} on rank {rank}: expected exit code 3, found {code}\n{text}")
+    expect_equal(alone, results(out), f"beside a model that throws at {point} on rank {rank}")
     report = failed_report(out, "faulty")
     if "TUTTI_FAULT" not in report["reason"] or report["step"] not in (29, 30):
         fail(f"expected `faulty` to fail by the exception at step 30, found {report}")
@@ -91,5 +113,7 @@ with Runs() as runs:
     if "non-finite" not in report["reason"] or report["step"] <= 50:
         fail(f"expected `exploding` to fail by a non-finite loss after step 50, found {report}")
     break_a_row()
+    damage_the_twin()
     for rank in {0, ranks - 1}:
-        throw_on(rank)
+        throw_at("update", rank)
+    throw_at("store", None)

@@ -1,4 +1,6 @@
 // Reads safetensors files, trusting nothing in them.
+#include "src/train/safetensors_file.h"
+
 #include <ATen/ops/empty.h>
 #include <fmt/format.h>
 
@@ -9,8 +11,6 @@
 #include <set>
 #include <system_error>
 
-#include "src/train/posix_file.h"
-#include "src/train/safetensors.h"
 #include "src/train/safetensors_format.h"
 
 namespace tutti::train {
@@ -19,14 +19,8 @@ namespace {
 namespace format = safetensors_format;
 using Json = nlohmann::ordered_json;
 
-/// Where one tensor lies, in bytes from the start of the data.
-struct Extent {
-  std::string name;
-  at::ScalarType type = at::kFloat;
-  std::vector<int64_t> shape;
-  int64_t begin = 0;
-  int64_t end = 0;
-};
+/// What is held at once of a tensor whose type is not its destination's.
+constexpr int64_t kConversionBytes = 1 << 20;
 
 /// Refuses what a header cannot have: a key twice in one object, and objects inside arrays inside objects without end.
 class HeaderRules {
@@ -47,7 +41,7 @@ class HeaderRules {
   std::vector<std::set<std::string>> keys_;
 };
 
-Json read_header(const PosixFile& file, int64_t size_bytes, int64_t& data_begin) {
+Json parse_header(const PosixFile& file, int64_t size_bytes, int64_t& data_begin) {
   if (size_bytes < format::kLengthBytes) {
     throw SafetensorsError(fmt::format("expected at least {} bytes, found {}", format::kLengthBytes, size_bytes));
   }
@@ -95,15 +89,15 @@ at::ScalarType read_type(const std::string& name, const Json& entry) {
 }
 
 /// The bytes of a tensor, or none when they cannot be counted.
-std::optional<int64_t> size_in_bytes(const Extent& extent) {
-  auto bytes = static_cast<int64_t>(c10::elementSize(extent.type));
-  for (const int64_t length : extent.shape) {
+std::optional<int64_t> size_in_bytes(const StoredTensor& tensor) {
+  auto bytes = static_cast<int64_t>(c10::elementSize(tensor.type));
+  for (const int64_t length : tensor.shape) {
     if (__builtin_mul_overflow(bytes, length, &bytes)) return std::nullopt;
   }
   return bytes;
 }
 
-Extent read_extent(const std::string& name, const Json& entry, int64_t data_bytes) {
+StoredTensor read_entry(const std::string& name, const Json& entry, int64_t data_bytes) {
   if (!entry.is_object()) throw SafetensorsError(fmt::format("tensor '{}': expected a JSON object", name));
   const std::vector<int64_t> offsets = read_counts(name, entry, "data_offsets");
   if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > data_bytes) {
@@ -111,45 +105,35 @@ Extent read_extent(const std::string& name, const Json& entry, int64_t data_byte
         fmt::format("tensor '{}': expected data_offsets [begin, end] within the {} bytes of data, found {}", name,
                     data_bytes, entry.at("data_offsets").dump().substr(0, 80)));
   }
-  Extent extent{name, read_type(name, entry), read_counts(name, entry, "shape"), offsets[0], offsets[1]};
-  const std::optional<int64_t> expected = size_in_bytes(extent);
-  if (expected != extent.end - extent.begin) {
+  StoredTensor tensor{name, read_type(name, entry), read_counts(name, entry, "shape"), offsets[0], offsets[1]};
+  const std::optional<int64_t> expected = size_in_bytes(tensor);
+  if (expected != tensor.end - tensor.begin) {
     throw SafetensorsError(fmt::format("tensor '{}': its shape and type need {} bytes, its data_offsets have {}", name,
                                        expected ? std::to_string(*expected) : "more than 2^63",
-                                       extent.end - extent.begin));
+                                       tensor.end - tensor.begin));
   }
-  return extent;
+  return tensor;
 }
 
 /// The tensors must cover the data exactly: no byte twice, none left over.
-void check_cover(std::vector<Extent> extents, int64_t data_bytes) {
-  std::ranges::sort(extents, {}, [](const Extent& extent) { return std::pair(extent.begin, extent.end); });
+void check_cover(std::vector<StoredTensor> tensors, int64_t data_bytes) {
+  std::ranges::sort(tensors, {}, [](const StoredTensor& tensor) { return std::pair(tensor.begin, tensor.end); });
   int64_t covered = 0;
-  for (const Extent& extent : extents) {
-    if (extent.begin < covered) {
+  for (const StoredTensor& tensor : tensors) {
+    if (tensor.begin < covered) {
       throw SafetensorsError(
-          fmt::format("tensor '{}' overlaps another: it begins at byte {}, the one before ends at {}", extent.name,
-                      extent.begin, covered));
+          fmt::format("tensor '{}' overlaps another: it begins at byte {}, the one before ends at {}", tensor.name,
+                      tensor.begin, covered));
     }
-    if (extent.begin > covered) {
+    if (tensor.begin > covered) {
       throw SafetensorsError(
-          fmt::format("bytes {} to {}, before tensor '{}', belong to no tensor", covered, extent.begin, extent.name));
+          fmt::format("bytes {} to {}, before tensor '{}', belong to no tensor", covered, tensor.begin, tensor.name));
     }
-    covered = extent.end;
+    covered = tensor.end;
   }
   if (covered != data_bytes) {
     throw SafetensorsError(fmt::format("the tensors end at byte {}, the data at {}", covered, data_bytes));
   }
-}
-
-at::Tensor read_tensor(const PosixFile& file, const Extent& extent, int64_t data_begin) {
-  at::Tensor tensor = at::empty(extent.shape, extent.type);
-  const std::span<std::byte> bytes = format::bytes_of(tensor);
-  file.read_at(data_begin + extent.begin, bytes);
-  if (extent.type == at::kBool && std::ranges::any_of(bytes, [](std::byte b) { return b > std::byte{1}; })) {
-    throw SafetensorsError(fmt::format("tensor '{}': a BOOL byte is neither 0 nor 1", extent.name));
-  }
-  return tensor;
 }
 
 std::map<std::string, std::string> read_metadata(const Json& metadata) {
@@ -159,46 +143,76 @@ std::map<std::string, std::string> read_metadata(const Json& metadata) {
   return metadata.get<std::map<std::string, std::string>>();
 }
 
-SafetensorsFile read_file(const PosixFile& file) {
-  const int64_t size_bytes = file.size_bytes();
-  int64_t data_begin = 0;
-  const Json header = read_header(file, size_bytes, data_begin);
-  SafetensorsFile result;
-  std::vector<Extent> extents;
-  for (const auto& [name, entry] : header.items()) {
-    if (name == format::kMetadataKey) {
-      result.metadata = read_metadata(entry);
-    } else {
-      extents.push_back(read_extent(name, entry, size_bytes - data_begin));
-    }
+void check_bool(const StoredTensor& tensor, std::span<const std::byte> bytes) {
+  if (tensor.type == at::kBool && std::ranges::any_of(bytes, [](std::byte b) { return b > std::byte{1}; })) {
+    throw SafetensorsError(fmt::format("tensor '{}': a BOOL byte is neither 0 nor 1", tensor.name));
   }
-  check_cover(extents, size_bytes - data_begin);
-  for (const Extent& extent : extents) result.tensors.push_back({extent.name, read_tensor(file, extent, data_begin)});
-  return result;
+}
+
+/// Runs `read`; whatever it throws becomes a SafetensorsError that names the file.
+template <typename Read>
+auto naming(const std::filesystem::path& path, const Read& read) {
+  try {
+    return read();
+  } catch (const std::system_error& error) {
+    throw SafetensorsError(error.what());
+  } catch (const nlohmann::json::exception& error) {
+    throw SafetensorsError(fmt::format("{}: the header is not valid JSON: {}", path.string(), error.what()));
+  } catch (const SafetensorsError& error) {
+    throw SafetensorsError(
+        fmt::format("{}: {}; the file is damaged or no safetensors file", path.string(), error.what()));
+  }
 }
 
 }  // namespace
 
-SafetensorsFile read_safetensors(const std::filesystem::path& file) {
-  try {
-    return read_file(PosixFile::open(file));
-  } catch (const std::system_error& error) {
-    throw SafetensorsError(error.what());
-  } catch (const nlohmann::json::exception& error) {
-    throw SafetensorsError(fmt::format("{}: the header is not valid JSON: {}", file.string(), error.what()));
-  } catch (const SafetensorsError& error) {
-    throw SafetensorsError(
-        fmt::format("{}: {}; the file is damaged or no safetensors file", file.string(), error.what()));
-  }
+SafetensorsFile::SafetensorsFile(std::filesystem::path path)
+    : path_(std::move(path)), file_(naming(path_, [this] { return PosixFile::open(path_); })) {
+  naming(path_, [this] { read_header(); });
 }
 
-const at::Tensor& SafetensorsFile::at(const std::string& name) const {
-  const auto entry = std::ranges::find(tensors, name, &NamedTensor::name);
-  if (entry == tensors.end()) {
-    throw SafetensorsError(
-        fmt::format("expected a tensor '{}', found none of that name among {} tensors", name, tensors.size()));
+void SafetensorsFile::read_header() {
+  const int64_t size_bytes = file_.size_bytes();
+  const Json header = parse_header(file_, size_bytes, data_begin_);
+  for (const auto& [name, entry] : header.items()) {
+    if (name == format::kMetadataKey) {
+      metadata_ = read_metadata(entry);
+    } else {
+      tensors_.push_back(read_entry(name, entry, size_bytes - data_begin_));
+    }
   }
-  return entry->tensor;
+  check_cover(tensors_, size_bytes - data_begin_);
+}
+
+const StoredTensor* SafetensorsFile::find(std::string_view name) const {
+  const auto found = std::ranges::find(tensors_, name, &StoredTensor::name);
+  return found == tensors_.end() ? nullptr : &*found;
+}
+
+void SafetensorsFile::read(const StoredTensor& tensor, const at::Tensor& into) const {
+  TORCH_CHECK(into.is_contiguous() && into.device().is_cpu() && into.sizes() == at::IntArrayRef(tensor.shape),
+              "safetensors: tensor ", tensor.name, " of shape ", at::IntArrayRef(tensor.shape),
+              ": expected to be read into a contiguous tensor of this shape, found ", into.sizes());
+  naming(path_, [&] {
+    if (into.scalar_type() != tensor.type) return convert(tensor, into);
+    const std::span<std::byte> bytes = format::bytes_of(into);
+    file_.read_at(data_begin_ + tensor.begin, bytes);
+    check_bool(tensor, bytes);
+  });
+}
+
+void SafetensorsFile::convert(const StoredTensor& tensor, const at::Tensor& into) const {
+  const auto element_bytes = static_cast<int64_t>(c10::elementSize(tensor.type));
+  const int64_t chunk_count = kConversionBytes / element_bytes;
+  const at::Tensor chunk = at::empty({std::min(chunk_count, into.numel())}, tensor.type);
+  const at::Tensor flat = into.view({-1});
+  for (int64_t begin = 0; begin < into.numel(); begin += chunk_count) {
+    const int64_t count = std::min(chunk_count, into.numel() - begin);
+    const std::span<std::byte> bytes = format::bytes_of(chunk).first(static_cast<size_t>(count * element_bytes));
+    file_.read_at(data_begin_ + tensor.begin + begin * element_bytes, bytes);
+    check_bool(tensor, bytes);
+    flat.narrow(0, begin, count).copy_(chunk.narrow(0, 0, count));
+  }
 }
 
 }  // namespace tutti::train
