@@ -1,6 +1,7 @@
 // The reader thread and the window of blocks.
 #include "data/block_cache.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace tutti::data {
@@ -57,6 +58,17 @@ void BlockCache::make_room(int64_t bytes) {
   }
 }
 
+std::shared_ptr<const BlockCache::Block> BlockCache::read_block(Id id) {
+  auto block = std::make_unique<const Block>(load_(id));
+  const auto bytes = static_cast<int64_t>(block->size());
+  const int64_t living_bytes = living_->bytes.fetch_add(bytes) + bytes;
+  living_->peak_bytes = std::max(living_->peak_bytes.load(), living_bytes);  // this is the only thread that adds
+  return {block.release(), [living = living_, bytes](const Block* gone) {
+            delete gone;
+            living->bytes -= bytes;
+          }};
+}
+
 void BlockCache::read_blocks(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   while (wanted_.wait(lock, stop, [&] { return !queue_.empty(); }) && !stop.stop_requested()) {
@@ -67,7 +79,7 @@ void BlockCache::read_blocks(const std::stop_token& stop) {
     std::shared_ptr<const Block> block;
     std::exception_ptr failure;
     try {
-      block = std::make_shared<const Block>(load_(id));
+      block = read_block(id);
     } catch (...) {
       failure = std::current_exception();
     }

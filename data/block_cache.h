@@ -2,6 +2,7 @@
 #ifndef TUTTI_DATA_BLOCK_CACHE_H
 #define TUTTI_DATA_BLOCK_CACHE_H
 
+#include <atomic>
 #include <compare>
 #include <condition_variable>
 #include <cstddef>
@@ -44,7 +45,15 @@ class BlockCache {
   /// Asks for a block without waiting for it; does nothing when it is there or asked for.
   void prefetch(Id id);
 
+  /// Of the blocks that live: in the window, on their way into it, or held by callers only. Now, and at most so far.
+  int64_t held_bytes() const { return living_->bytes.load(std::memory_order_relaxed); }
+  int64_t peak_bytes() const { return living_->peak_bytes.load(std::memory_order_relaxed); }
+
  private:
+  // Outlives the cache where callers still hold blocks.
+  struct Living {
+    std::atomic<int64_t> bytes{0}, peak_bytes{0};
+  };
   // A block that is asked for, then read or failed.
   struct Entry {
     std::shared_ptr<const Block> block;
@@ -56,6 +65,7 @@ class BlockCache {
   bool follows_last(Id id);
   void read_blocks(const std::stop_token& stop);
   void make_room(int64_t bytes);
+  std::shared_ptr<const Block> read_block(Id id);
 
   int64_t window_bytes_;
   Load load_;
@@ -65,7 +75,8 @@ class BlockCache {
   std::map<Id, std::shared_ptr<Entry>> entries_;
   std::map<std::pair<int64_t, int64_t>, int64_t> last_block_;  // that get() found fresh, by column and shard
   std::list<Id> used_;                                         // the least recently used first
-  int64_t held_bytes_ = 0;
+  int64_t held_bytes_ = 0;                                     // in the window
+  std::shared_ptr<Living> living_ = std::make_shared<Living>();
   std::jthread reader_;  // last: it uses all of the above
 };
 

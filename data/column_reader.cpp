@@ -86,6 +86,10 @@ const std::byte* StreamedColumn::row(int64_t row, RowBuffer& buffer, int64_t&) c
   return buffer.block->data() + (row - id.block * kShardBlockRows) * row_bytes_;
 }
 
-void StreamedColumn::prefetch(int64_t row) const { cache_.prefetch(block_id(row)); }
+void StreamedColumn::prefetch(int64_t begin, int64_t end) const {
+  for (int64_t row = begin / kShardBlockRows * kShardBlockRows; row < end; row += kShardBlockRows) {
+    cache_.prefetch(block_id(row));
+  }
+}
 
 }  // namespace tutti::data

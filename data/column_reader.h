@@ -29,8 +29,8 @@ class ColumnReader {
   /// The bytes of a row of this shard; they stay until the next call with the same buffer. Adds what it reads of the
   /// file to `read_bytes`. Throws DataError.
   virtual const std::byte* row(int64_t row, RowBuffer& buffer, int64_t& read_bytes) const = 0;
-  /// The row is wanted soon. Returns at once.
-  virtual void prefetch(int64_t) const {}
+  /// Rows [begin, end) of this shard are wanted soon. Returns at once.
+  virtual void prefetch(int64_t /*begin*/, int64_t /*end*/) const {}
 };
 
 enum class Checksums { kVerify, kIgnore };
@@ -65,7 +65,7 @@ class StreamedColumn : public ColumnReader {
   StreamedColumn(BlockCache& cache, BlockCache::Id id, int64_t row_bytes, int64_t row_count)
       : cache_(cache), id_(id), row_bytes_(row_bytes), block_count_(block_count_of(row_count)) {}
   const std::byte* row(int64_t row, RowBuffer& buffer, int64_t& read_bytes) const override;
-  void prefetch(int64_t row) const override;
+  void prefetch(int64_t begin, int64_t end) const override;
 
  private:
   BlockCache::Id block_id(int64_t row) const { return {id_.column, id_.shard, row / kShardBlockRows}; }

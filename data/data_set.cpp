@@ -139,7 +139,9 @@ class ShardedDataSet : public DataSet {
   }
   void gather_integers(const Field& field, std::span<const int64_t> rows, int64_t low, int64_t high, int64_t ignored,
                        std::span<int64_t> out) const override;
-  void prefetch(const Field& field, std::span<const int64_t> rows) const override;
+  void prefetch(const Field& field, int64_t begin, int64_t end) const override;
+  StreamUse stream_use() const override;
+  int64_t streamed_bytes(int64_t begin, int64_t end) const override;
 
  private:
   struct Place {
@@ -160,24 +162,35 @@ class ShardedDataSet : public DataSet {
                     AugmentationKey key, std::span<Real> out) const;
   template <class Visit>
   void visit_rows(const Field& field, std::span<const int64_t> rows, size_t out_size, const Visit& visit) const;
+  template <class Visit>
+  void visit_shards(int64_t begin, int64_t end, const Visit& visit) const;
 
   std::vector<ShardInfo> shards_;
   std::vector<int64_t> shard_begin_;  // of each shard, then the row count
   std::vector<Field> inputs_, targets_;
   std::vector<Column> columns_;
+  std::vector<int64_t> streamed_row_bytes_;  // of each shard: of its streamed columns
+  int64_t window_bytes_;
   uint64_t fingerprint_;
   mutable std::atomic<int64_t> read_bytes_{0};
   std::unique_ptr<BlockCache> cache_;  // last: its thread uses all of the above
 };
 
 ShardedDataSet::ShardedDataSet(std::vector<ShardInfo> shards, const ReadOptions& options)
-    : shards_(std::move(shards)), shard_begin_{0}, fingerprint_(fingerprint_of(shards_)) {
+    : shards_(std::move(shards)),
+      shard_begin_{0},
+      streamed_row_bytes_(shards_.size()),
+      window_bytes_(options.window_bytes),
+      fingerprint_(fingerprint_of(shards_)) {
   for (const ShardColumn& column : shards_[0].columns) {
     (column.role == FieldRole::kInput ? inputs_ : targets_).push_back(column.field);
     columns_.push_back({column.field, {}, false});
   }
   for (size_t shard = 0; shard < shards_.size(); ++shard) {
     shard_begin_.push_back(shard_begin_.back() + shards_[shard].row_count);
+    for (const Column& column : columns_) {
+      checked_bytes(column.field, shard_begin_.back(), shards_[shard].path.string() + " and the shards before it");
+    }
     add_readers(shard, options);
   }
 }
@@ -209,6 +222,7 @@ void ShardedDataSet::add_readers(size_t shard, const ReadOptions& options) {
     columns_[i].shards.push_back(
         std::make_unique<StreamedColumn>(*cache_, id, column.field.row_bytes(), info.row_count));
     columns_[i].streamed = true;
+    streamed_row_bytes_[shard] += column.field.row_bytes();
   }
 }
 
@@ -319,15 +333,52 @@ void ShardedDataSet::gather_integers(const Field& field, std::span<const int64_t
   });
 }
 
-void ShardedDataSet::prefetch(const Field& field, std::span<const int64_t> rows) const {
-  const Column& column = columns_[index_of(field)];
-  for (const int64_t row : rows) {
-    const Place place = find(row);
-    column.shards[place.shard]->prefetch(place.row);
+// Calls visit(shard, begin, end) for each shard that holds some of the rows, with their places in it.
+template <class Visit>
+void ShardedDataSet::visit_shards(int64_t begin, int64_t end, const Visit& visit) const {
+  while (begin < end) {
+    const Place first = find(begin);
+    const int64_t count = std::min(end, shard_begin_[first.shard + 1]) - begin;
+    visit(first.shard, first.row, first.row + count);
+    begin += count;
   }
 }
 
+void ShardedDataSet::prefetch(const Field& field, int64_t begin, int64_t end) const {
+  const Column& column = columns_[index_of(field)];
+  visit_shards(begin, end,
+               [&](size_t shard, int64_t first, int64_t last) { column.shards[shard]->prefetch(first, last); });
+}
+
+int64_t ShardedDataSet::streamed_bytes(int64_t begin, int64_t end) const {
+  int64_t bytes = 0;
+  visit_shards(begin, end, [&](size_t shard, int64_t first, int64_t last) {
+    const int64_t block_begin = first / kShardBlockRows * kShardBlockRows;
+    const int64_t block_end = std::min(block_count_of(last) * kShardBlockRows, shards_[shard].row_count);
+    bytes += (block_end - block_begin) * streamed_row_bytes_[shard];
+  });
+  return bytes;
+}
+
+StreamUse ShardedDataSet::stream_use() const {
+  if (!cache_) return {};
+  StreamUse use{window_bytes_, streamed_bytes(0, row_count()), 0, cache_->held_bytes(), cache_->peak_bytes()};
+  for (const Column& column : columns_) {
+    if (!column.streamed) continue;
+    for (const ShardInfo& shard : shards_) {
+      use.block_bytes =
+          std::max(use.block_bytes, std::min(kShardBlockRows, shard.row_count) * column.field.row_bytes());
+    }
+  }
+  return use;
+}
+
 }  // namespace
+
+int64_t StreamUse::most_bytes(int64_t thread_count) const {
+  if (all_bytes <= window_bytes) return all_bytes;
+  return std::max(window_bytes, block_bytes) + (1 + thread_count) * block_bytes;
+}
 
 std::shared_ptr<const DataSet> DataSet::open(const std::vector<std::string>& paths_or_globs,
                                              const ReadOptions& options) {

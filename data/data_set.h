@@ -39,6 +39,19 @@ struct ReadOptions {
   int64_t window_bytes = 256 << 20;  ///< memory that streaming may hold
 };
 
+/// The memory that streaming takes of this process; all 0 where nothing is streamed.
+struct StreamUse {
+  int64_t window_bytes = 0;  ///< ReadOptions::window_bytes
+  int64_t all_bytes = 0;     ///< of all streamed blocks together
+  int64_t block_bytes = 0;   ///< of the largest one
+  int64_t held_bytes = 0;    ///< now
+  int64_t peak_bytes = 0;    ///< at most so far
+
+  /// The most that it can come to while `thread_count` threads gather at once: all blocks, or the window, one on its
+  /// way into it, and for each thread one that has left it.
+  int64_t most_bytes(int64_t thread_count) const;
+};
+
 /// Rows of shards, in the bytewise order of the shards' paths. Immutable; gather functions may be called by any number
 /// of threads at once. Opening checks that every shard has the same fields and the sizes it announces.
 class DataSet {
@@ -69,8 +82,13 @@ class DataSet {
   virtual void gather_integers(const Field& field, std::span<const int64_t> rows, int64_t low, int64_t high,
                                int64_t ignored, std::span<int64_t> out) const = 0;
 
-  /// Tells that these rows are wanted soon. Returns at once; a streamed field reads their blocks ahead.
-  virtual void prefetch(const Field& field, std::span<const int64_t> rows) const = 0;
+  /// Tells that rows [begin, end) are wanted soon. Returns at once; a streamed field reads their blocks ahead.
+  virtual void prefetch(const Field& /*field*/, int64_t /*begin*/, int64_t /*end*/) const {}
+
+  virtual StreamUse stream_use() const { return {}; }
+
+  /// Bytes of the streamed blocks, of all fields, that hold rows [begin, end).
+  virtual int64_t streamed_bytes(int64_t /*begin*/, int64_t /*end*/) const { return 0; }
 
   /// Bytes read from shards so far, by this process: rows gathered, and blocks read to verify or stream them.
   virtual int64_t read_bytes() const = 0;

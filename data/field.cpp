@@ -8,6 +8,8 @@
 #include <numeric>
 #include <type_traits>
 
+#include "data/data_error.h"
+
 namespace tutti::data {
 
 int64_t size_bytes(ElementType type) {
@@ -44,6 +46,24 @@ int64_t Field::row_elements() const {
 
 std::string describe(const Field& field) {
   return fmt::format("{} [{}]", name_of(field.type), fmt::join(field.shape, ", "));
+}
+
+int64_t checked_bytes(const Field& field, int64_t row_count, const std::string& place) {
+  constexpr int64_t kMost = int64_t{1} << 56;
+  int64_t bytes = size_bytes(field.type);
+  bool fits = row_count <= kMost;
+  const auto multiply = [&](int64_t size) {
+    fits = fits && size >= 0 && !__builtin_mul_overflow(bytes, size, &bytes) && bytes <= kMost;
+  };
+  for (const int64_t size : field.shape) multiply(size);
+  multiply(row_count);
+  if (!fits) {
+    throw DataError(
+        fmt::format("{}: expected at most 2^56 bytes of rows, found {} rows of {}: the file is damaged; copy or make "
+                    "it again",
+                    place, row_count, describe(field)));
+  }
+  return bytes;
 }
 
 }  // namespace tutti::data

@@ -53,6 +53,11 @@ struct Field {
 /// "uint8 [1, 28, 28]", for messages.
 std::string describe(const Field& field);
 
+/// The bytes of `row_count` rows of a field whose shape and row count a file told. Throws DataError naming `place`, the
+/// rows and their shape where a size is negative or there are more than 2^56 rows or bytes: below that, row_elements(),
+/// row_bytes() and sums over columns and shards are exact.
+int64_t checked_bytes(const Field& field, int64_t row_count, const std::string& place);
+
 }  // namespace tutti::data
 
 #endif

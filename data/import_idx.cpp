@@ -80,6 +80,7 @@ class IdxFile {
     }
     row_count_ = dimensions[0];
     field_.shape.assign(dimensions.begin() + 1, dimensions.end());
+    checked_bytes(field_, row_count_, name());
     next_row_ = 0;
   }
 

@@ -116,6 +116,7 @@ void NpyArray::read_header() {
   if (field_.shape.empty()) throw DataError(fmt::format("{}: expected rows, found a scalar", name()));
   row_count_ = field_.shape[0];
   field_.shape.erase(field_.shape.begin());
+  checked_bytes(field_, row_count_, name());
   next_row_ = 0;
 }
 

@@ -49,6 +49,12 @@ int64_t Split::row(int64_t index) const {
   return block * kBlockRows + permutation(first + index - block * per_block);
 }
 
+std::pair<int64_t, int64_t> Split::rows_around(int64_t begin, int64_t end) const {
+  if (part_ == Part::kAll) return {begin, end};
+  const int64_t first_block = row(begin) / kBlockRows, last_block = row(end - 1) / kBlockRows;
+  return {first_block * kBlockRows, std::min((last_block + 1) * kBlockRows, row_count_)};
+}
+
 SampleOrder::SampleOrder(int64_t size, Kind kind, uint64_t data_seed, uint64_t model_seed, int64_t window_blocks)
     : size_(size), kind_(kind), data_seed_(data_seed), model_seed_(model_seed), window_blocks_(window_blocks) {
   if (size < 0 || window_blocks < 1) {
@@ -57,6 +63,18 @@ SampleOrder::SampleOrder(int64_t size, Kind kind, uint64_t data_seed, uint64_t m
                     "and a window of at least 1",
                     size, window_blocks));
   }
+}
+
+Permutation SampleOrder::blocks_of(int64_t epoch) const {
+  return {block_count(), RandomKey::of(data_seed_, "order of blocks"), salt_of(epoch, 0)};
+}
+
+int64_t SampleOrder::block_at(int64_t epoch, int64_t slot) const {
+  return kind_ == Kind::kSequential ? slot : blocks_of(epoch)(slot);
+}
+
+std::pair<int64_t, int64_t> SampleOrder::indices_of(int64_t block) const {
+  return {block * kBlockRows, std::min((block + 1) * kBlockRows, size_)};
 }
 
 void SampleOrder::rows(int64_t epoch, int64_t begin, int64_t count, std::vector<int64_t>& rows) const {
@@ -69,8 +87,8 @@ void SampleOrder::rows(int64_t epoch, int64_t begin, int64_t count, std::vector<
     for (int64_t i = 0; i < count; ++i) rows[static_cast<size_t>(i)] = begin + i;
     return;
   }
-  const int64_t block_count = (size_ + kBlockRows - 1) / kBlockRows;
-  const Permutation blocks(block_count, RandomKey::of(data_seed_, "order of blocks"), salt_of(epoch, 0));
+  const int64_t block_count = this->block_count();
+  const Permutation blocks = blocks_of(epoch);
   // Positions count on from slot to slot; the slots after the one that holds the short last block begin earlier.
   const int64_t short_slot = blocks.inverse(block_count - 1);
   const int64_t missing = block_count * kBlockRows - size_;

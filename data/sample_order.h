@@ -3,6 +3,7 @@
 #define TUTTI_DATA_SAMPLE_ORDER_H
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "data/philox.h"
@@ -22,6 +23,10 @@ class Split {
 
   /// The row of the data set that stands at `index` of this part; 0 <= index < size().
   int64_t row(int64_t index) const;
+
+  /// A range [first, second) of rows of the data set that holds all those at `begin` to `end` - 1 of this part, and is
+  /// longer than they by less than two blocks, but for the rows of the other part. Requires 0 <= begin < end <= size().
+  std::pair<int64_t, int64_t> rows_around(int64_t begin, int64_t end) const;
 
  private:
   int64_t row_count_;
@@ -45,7 +50,20 @@ class SampleOrder {
   /// Requires 0 <= begin and begin + count <= size.
   void rows(int64_t epoch, int64_t begin, int64_t count, std::vector<int64_t>& rows) const;
 
+  Kind kind() const { return kind_; }
+  int64_t window_blocks() const { return window_blocks_; }
+  int64_t block_count() const { return (size_ + kBlockRows - 1) / kBlockRows; }
+
+  /// The block that stands in a slot of this epoch's order, 0 <= slot < block_count(): with its window's other blocks
+  /// it gives the rows of about 4,096 positions from slot * 4,096 on.
+  int64_t block_at(int64_t epoch, int64_t slot) const;
+
+  /// The indices [first, second) into a Split that belong to a block.
+  std::pair<int64_t, int64_t> indices_of(int64_t block) const;
+
  private:
+  Permutation blocks_of(int64_t epoch) const;
+
   int64_t size_;
   Kind kind_;
   uint64_t data_seed_, model_seed_;

@@ -72,6 +72,7 @@ ShardColumn read_column(const Hdf5File& file, FieldRole role, const std::string&
                                 info.row_count, field.shape[0]));
   }
   field.shape.erase(field.shape.begin());
+  const int64_t bytes = checked_bytes(field, info.row_count, dataset.name());
   if (dataset.has_attribute("mean")) field.mean = dataset.number_attribute("mean");
   if (dataset.has_attribute("deviation")) field.deviation = dataset.number_attribute("deviation");
   if (dataset.has_attribute("class_names")) field.class_names = dataset.text_list_attribute("class_names");
@@ -80,10 +81,12 @@ ShardColumn read_column(const Hdf5File& file, FieldRole role, const std::string&
   check_normalisation(field, dataset.name());
   check_classes(field, dataset.name());
   column.checksums = read_checksums(file, checksum_path(role, field_name), info.row_count);
-  const int64_t end_bytes = column.offset_bytes.value_or(0) + info.row_count * field.row_bytes();
-  if (column.offset_bytes && end_bytes > info.file_bytes) {
-    throw DataError(fmt::format("{}: the file is cut: expected at least {} bytes, found {}; copy or make it again",
-                                dataset.name(), end_bytes, info.file_bytes));
+  if (!column.offset_bytes) return column;
+  const int64_t begin_bytes = *column.offset_bytes;
+  if (begin_bytes < 0 || begin_bytes > info.file_bytes || bytes > info.file_bytes - begin_bytes) {
+    throw DataError(
+        fmt::format("{}: the file is cut: expected {} bytes at byte {}, found {} in all; copy or make it again",
+                    dataset.name(), bytes, begin_bytes, info.file_bytes));
   }
   return column;
 }

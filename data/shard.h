@@ -26,7 +26,9 @@ enum class FieldRole { kInput, kTarget };
 std::string dataset_path(FieldRole role, const std::string& name);
 std::string checksum_path(FieldRole role, const std::string& name);
 
-inline int64_t block_count_of(int64_t row_count) { return (row_count + kShardBlockRows - 1) / kShardBlockRows; }
+inline int64_t block_count_of(int64_t row_count) {
+  return row_count / kShardBlockRows + (row_count % kShardBlockRows != 0 ? 1 : 0);
+}
 
 /// One field of one shard.
 struct ShardColumn {

@@ -1,28 +1,21 @@
 // Writes shards.
 #include "data/shard_writer.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 
 #include "data/checksum.h"
 #include "data/data_error.h"
+#include "data/file_sync.h"
 
 namespace tutti::data {
 namespace {
 
 void sync(const std::filesystem::path& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  const bool synced = descriptor >= 0 && ::fsync(descriptor) == 0;
-  const int error = errno;
-  if (descriptor >= 0) ::close(descriptor);
-  // Some file systems cannot sync a folder (EINVAL); the rename is then as durable as they make it.
-  if (!synced && error != EINVAL) {
-    throw DataError(fmt::format("{}: cannot be synced to disk: {}", path.string(), std::strerror(error)));
+  if (const std::error_code error = sync_to_device(path)) {
+    throw DataError(fmt::format("{}: cannot be synced to disk: {}", path.string(), error.message()));
   }
 }
 
