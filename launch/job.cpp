@@ -249,6 +249,7 @@ Job load_job(const std::filesystem::path& file, const JobOptions& options, const
   if (reader.has("models")) ModelList(models, settings, faults, job.models).read(*reader.node("models"), defaults);
   faults.throw_if_any();
   warn_of_unused_data(job, data, job.warnings);
+  warn_of_small_windows(job.models, job.warnings);
   job.hash = hash_of(job.models);
   return job;
 }

@@ -5,11 +5,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "data/sample_order.h"
 #include "launch/key_reader.h"
 #include "launch/substitution.h"
+#include "src/train/batch_source.h"
 
 namespace tutti::launch {
 namespace {
@@ -144,6 +146,21 @@ JobData read_data(const Node& block, const std::filesystem::path& folder, const 
     data.emplace(node.key, read_data_set(node, folder, open, faults, warnings));
   }
   return data;
+}
+
+void warn_of_small_windows(const std::vector<train::ModelSpec>& models, std::vector<std::string>& warnings) {
+  std::set<std::string_view> looked_at;
+  for (const train::ModelSpec& model : models) {
+    if (model.order != data::SampleOrder::Kind::kShuffled || !looked_at.insert(model.data.name).second) continue;
+    const int64_t window_bytes = model.data.train->stream_use().window_bytes;
+    const int64_t needed_bytes = train::training_window_bytes(model);
+    if (needed_bytes <= window_bytes) continue;
+    const int64_t mebibytes = (needed_bytes >> 20) + 1;
+    warnings.push_back(fmt::format(
+        "data.{}.window: {} bytes, but shuffled rows are drawn from up to {} bytes of blocks at a time, which are then "
+        "read and decompressed again and again; set `window: {}MiB`, or twice that to read ahead as well",
+        model.data.name, window_bytes, needed_bytes, mebibytes));
+  }
 }
 
 }  // namespace tutti::launch

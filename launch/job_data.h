@@ -21,6 +21,10 @@ using JobData = std::map<std::string, train::ModelData>;
 JobData read_data(const Node& block, const std::filesystem::path& folder, const DataOpener& open, Faults& faults,
                   std::vector<std::string>& warnings);
 
+/// Warns, once for each data set, of a `window` that holds less than what shuffled rows are drawn from at a time, and
+/// names the value that holds it.
+void warn_of_small_windows(const std::vector<train::ModelSpec>& models, std::vector<std::string>& warnings);
+
 }  // namespace tutti::launch
 
 #endif

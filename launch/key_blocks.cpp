@@ -58,7 +58,9 @@ const Block& data_block() {
        {"normalise", boolean(), "true", "apply the shards' mean and deviation; false = inputs as stored"},
        {"access", choice({"auto", "map", "pread", "stream"}), "auto",
         "how shards are read; auto = mapped where contiguous and on a local file system"},
-       {"window", bytes(), "256MiB", "memory that streaming may hold"},
+       {"window", bytes(), "256MiB",
+        "memory that streaming may hold on each rank, apart for each part; shuffled rows need 64 blocks of 4,096 in "
+        "it"},
        {"verify_checksums", boolean(), "true", "compare each block of 4,096 rows with its checksum at first touch"}}};
   return block;
 }
@@ -95,7 +97,8 @@ const Block& model_block() {
        {"batch", count(1), "32", "rows of one global batch"},
        {"grains", integer(closed(1, 65536)), "1",
         "parts of a batch that lanes and ranks may share, a power of two; batch norm takes its statistics per grain"},
-       {"accumulate", count(1), "1", "global batches per optimizer step"},
+       // Dropout's masks tell a step's batches apart by 16 bits (program::RandomPosition::micro_batch).
+       {"accumulate", integer(closed(1, 65536)), "1", "global batches per optimizer step"},
        {"epochs", count(1), "1", "passes over the training rows; with `steps` alone, as many as those need"},
        {"steps", count(1), kNoDefault, "end after this many optimizer steps, if the epochs have more"},
        {"drop_last", boolean(), "false", "skip an epoch's last batch when it is short"},
