@@ -10,7 +10,7 @@
 #include "launch/job_checks.h"
 #include "launch/job_methods.h"
 #include "launch/job_source.h"
-#include "src/train/safetensors.h"
+#include "src/train/safetensors_file.h"
 
 namespace tutti::launch {
 namespace {
@@ -59,7 +59,8 @@ Node zoo_layers(const Node& zoo, int64_t class_count) {
 std::vector<std::string> tensor_names(const std::string& file) {
   std::vector<std::string> names;
   try {
-    for (const train::NamedTensor& tensor : train::read_safetensors(file).tensors) names.push_back(tensor.name);
+    const train::SafetensorsFile opened(file);
+    for (const train::StoredTensor& tensor : opened.tensors()) names.push_back(tensor.name);
   } catch (const train::SafetensorsError&) {
   }
   return names;

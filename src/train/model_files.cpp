@@ -24,23 +24,28 @@ std::string moment_key(const std::string& moment, const std::string& parameter) 
 
 std::string grain_key(size_t grain, const std::string& buffer) { return fmt::format("grain{}/{}", grain, buffer); }
 
-const at::Tensor* find(const std::vector<NamedTensor>& tensors, const std::string& name) {
-  for (const NamedTensor& tensor : tensors) {
-    if (tensor.name == name) return &tensor.tensor;
+/// Requires a tensor of this name and shape.
+const StoredTensor& find(const SafetensorsFile& file, const std::string& name, at::IntArrayRef shape) {
+  const StoredTensor* found = file.find(name);
+  if (found == nullptr) {
+    throw CheckpointError(
+        fmt::format("{}: expected a tensor `{}`, found none of that name", file.path().string(), name));
   }
-  return nullptr;
+  if (found->shape != shape) {
+    throw CheckpointError(fmt::format("{}: tensor `{}`: expected shape [{}], found [{}]", file.path().string(), name,
+                                      fmt::join(shape, ", "), fmt::join(found->shape, ", ")));
+  }
+  return *found;
 }
 
-void copy_named(const std::vector<NamedTensor>& tensors, const std::string& name, at::Tensor into, const char* where) {
-  const at::Tensor* found = find(tensors, name);
-  if (found == nullptr) {
-    throw CheckpointError(fmt::format("{}: expected a tensor `{}`, found none of that name", where, name));
+/// Reads a tensor that this program wrote from one of the same type.
+void read_exactly(const SafetensorsFile& file, const std::string& name, const at::Tensor& into) {
+  const StoredTensor& found = find(file, name, into.sizes());
+  if (found.type != into.scalar_type()) {
+    throw CheckpointError(fmt::format("{}: tensor `{}`: expected type {}, found {}", file.path().string(), name,
+                                      c10::toString(into.scalar_type()), c10::toString(found.type)));
   }
-  if (found->sizes() != into.sizes()) {
-    throw CheckpointError(fmt::format("{}: tensor `{}`: expected shape [{}], found [{}]", where, name,
-                                      fmt::join(into.sizes(), ", "), fmt::join(found->sizes(), ", ")));
-  }
-  into.copy_(*found);
+  file.read(found, into);
 }
 
 std::vector<NamedTensor> weights_of(const graph::Graph& graph, const ModelMemory& memory) {
@@ -71,7 +76,7 @@ void for_each_state(const ModelSpec& spec, const graph::Graph& graph, const Mode
   }
 }
 
-int64_t kept_bytes(const Checkpoint* checkpoint, const char* log) {
+int64_t kept_bytes(const StoredCheckpoint* checkpoint, const char* log) {
   return checkpoint == nullptr ? 0 : checkpoint->description.at(log).get<int64_t>();
 }
 
@@ -113,7 +118,8 @@ Checkpoint make_checkpoint(const ModelSpec& spec, const graph::Graph& graph, con
   return checkpoint;
 }
 
-Progress restore(const Checkpoint& checkpoint, const ModelSpec& spec, const graph::Graph& graph, ModelMemory& memory) {
+Progress restore(const StoredCheckpoint& checkpoint, const ModelSpec& spec, const graph::Graph& graph,
+                 ModelMemory& memory) {
   if (checkpoint.description.at("spec_hash") != spec_hash(spec)) {
     throw CheckpointError(
         fmt::format("checkpoint of step {}: expected the settings of hash {}, found {}; it belongs to a "
@@ -122,32 +128,33 @@ Progress restore(const Checkpoint& checkpoint, const ModelSpec& spec, const grap
   }
   warn_of_other_environment(checkpoint.description);
   for (size_t p = 0; p < graph.parameters.size(); ++p) {
-    copy_named(checkpoint.weights, graph.parameters[p].name, memory.parameter_views[p], "weights.safetensors");
+    read_exactly(checkpoint.weights, graph.parameters[p].name, memory.parameter_views[p]);
   }
   for_each_state(spec, graph, memory, [&](const std::string& name, const at::Tensor& tensor) {
-    copy_named(checkpoint.state, name, tensor, "state.safetensors");
+    read_exactly(checkpoint.state, name, tensor);
   });
   return checkpoint.description.at("progress").get<Progress>();
 }
 
-void load_weights(const fs::path& file, const graph::Graph& graph, ModelMemory& memory) {
-  const std::vector<NamedTensor> tensors = read_safetensors(file).tensors;
-  for (size_t p = 0; p < graph.parameters.size(); ++p) {
-    copy_named(tensors, graph.parameters[p].name, memory.parameter_views[p], file.c_str());
-  }
+void load_weights(const fs::path& path, const graph::Graph& graph, ModelMemory& memory) {
+  const SafetensorsFile file(path);
+  const auto read = [&](const std::string& name, const at::Tensor& into) {
+    file.read(find(file, name, into.sizes()), into);
+  };
+  for (size_t p = 0; p < graph.parameters.size(); ++p) read(graph.parameters[p].name, memory.parameter_views[p]);
   for (size_t b = 0; b < graph.buffers.size(); ++b) {
-    if (find(tensors, graph.buffers[b].name) == nullptr) continue;
-    for (const auto& buffers : memory.grain_buffers) {
-      copy_named(tensors, graph.buffers[b].name, buffers[b], file.c_str());
-    }
+    if (file.find(graph.buffers[b].name) == nullptr) continue;
+    for (const auto& buffers : memory.grain_buffers) read(graph.buffers[b].name, buffers[b]);
   }
 }
 
-ModelFiles::ModelFiles(const fs::path& folder, const ModelSpec& spec, const Checkpoint* resumed)
+ModelFiles::ModelFiles(const fs::path& folder, const ModelSpec& spec, const StoredCheckpoint* resumed)
     : spec_(spec),
       store_((fs::create_directories(folder), folder)),
       metrics_(folder / "metrics.jsonl", kept_bytes(resumed, "metrics_bytes")),
-      timing_(folder / "timing.jsonl", kept_bytes(resumed, "timing_bytes")) {}
+      timing_(folder / "timing.jsonl", kept_bytes(resumed, "timing_bytes")) {
+  store_.remove_unfinished();
+}
 
 void ModelFiles::store(Checkpoint checkpoint) {
   metrics_.sync();
