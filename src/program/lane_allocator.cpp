@@ -4,7 +4,6 @@
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
 
-#include <atomic>
 #include <cstdlib>
 #include <mutex>
 #include <new>
@@ -15,16 +14,12 @@
 namespace tutti::program {
 namespace {
 
-std::atomic<int64_t> system_bytes = 0;
-
 void* allocate_from_system(size_t bytes) {
   void* memory = nullptr;
   if (bytes > SIZE_MAX / 2 || posix_memalign(&memory, kRegionAlignment, sizeof(BlockRecord) + bytes) != 0) {
     throw std::bad_alloc();
   }
-  const auto whole = static_cast<int64_t>(sizeof(BlockRecord) + bytes);
-  system_bytes.fetch_add(whole, std::memory_order_relaxed);
-  new (memory) BlockRecord{nullptr, whole, nullptr};
+  new (memory) BlockRecord{};
   return static_cast<std::byte*>(memory) + sizeof(BlockRecord);
 }
 
@@ -35,7 +30,6 @@ void free_block(void* data) {
   if (block->arena != nullptr) {
     block->arena->free(block);
   } else {
-    system_bytes.fetch_sub(block->bytes, std::memory_order_relaxed);
     std::free(block);
   }
 }
@@ -64,7 +58,5 @@ void install_lane_allocator() {
     c10::SetCPUAllocator(allocator, /*priority=*/UINT8_MAX);
   });
 }
-
-int64_t system_tensor_bytes() { return system_bytes.load(std::memory_order_relaxed); }
 
 }  // namespace tutti::program

@@ -2,20 +2,15 @@
 #ifndef TUTTI_SRC_PROGRAM_LANE_ALLOCATOR_H
 #define TUTTI_SRC_PROGRAM_LANE_ALLOCATOR_H
 
-#include <cstdint>
-
 #include "src/program/lane_region.h"
 
 namespace tutti::program {
 
 /// Makes all CPU tensors of this process come from the lane allocator: from the region that the thread uses
-/// (LaneRegion::Use), otherwise from the system, 64-byte aligned and counted. Call it before any thread makes tensors;
+/// (LaneRegion::Use), otherwise from the system, 64-byte aligned. Call it before any thread makes tensors;
 /// later calls do nothing. Tensors that exist already stay valid. The memory that oneDNN and MKL take for themselves
 /// does not pass through here.
 void install_lane_allocator();
-
-/// Bytes of the live tensors that came from the system since install_lane_allocator.
-int64_t system_tensor_bytes();
 
 }  // namespace tutti::program
 

@@ -21,9 +21,7 @@ LaneRegion& LaneRegion::operator=(LaneRegion&& other) noexcept {
 }
 
 int64_t LaneRegion::capacity_bytes() const { return arena_->capacity_bytes(); }
-int64_t LaneRegion::live_bytes() const { return arena_->live_bytes(); }
 int64_t LaneRegion::extent_bytes() const { return arena_->extent_bytes(); }
-void LaneRegion::trim() { arena_->trim(); }
 
 LaneRegion::Use::Use(LaneRegion& region) : arena_(region.arena_), outer_(Arena::current()) {
   arena_->begin_use();
@@ -34,7 +32,5 @@ LaneRegion::Use::~Use() {
   Arena::current() = outer_;
   arena_->end_use();
 }
-
-int64_t LaneRegion::Use::peak_bytes() const { return arena_->peak_bytes(); }
 
 }  // namespace tutti::program

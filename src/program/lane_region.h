@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
-#include <string>
 
 namespace tutti::program {
 
@@ -20,10 +19,7 @@ constexpr int64_t block_bytes(int64_t bytes) {
 /// An allocation found no room in its region.
 class OutOfRegion : public std::runtime_error {
  public:
-  OutOfRegion(const std::string& message, int64_t wanted_bytes, int64_t capacity_bytes)
-      : std::runtime_error(message), wanted_bytes(wanted_bytes), capacity_bytes(capacity_bytes) {}
-  int64_t wanted_bytes;
-  int64_t capacity_bytes;
+  using std::runtime_error::runtime_error;
 };
 
 /// Address space of a fixed capacity, given out in blocks, first fit from the lowest address: the same sequence of
@@ -38,14 +34,9 @@ class LaneRegion {
   LaneRegion& operator=(LaneRegion&& other) noexcept;
 
   int64_t capacity_bytes() const;
-  /// Bytes of the blocks in use, bookkeeping included; blocks freed by other threads count until the next allocation.
-  /// These two are exact on the thread that uses the region, or while none does.
-  int64_t live_bytes() const;
-  /// The end of the highest block since the region began or was trimmed: the memory that it can hold.
+  /// The end of the highest block there ever was: the memory that the region can hold. Exact on the thread that uses
+  /// the region, or while none does.
   int64_t extent_bytes() const;
-
-  /// Gives the pages above the blocks in use back to the system. Not while a Use is alive.
-  void trim();
 
   class Arena;
 
@@ -57,9 +48,6 @@ class LaneRegion {
     ~Use();
     Use(const Use&) = delete;
     Use& operator=(const Use&) = delete;
-
-    /// The most bytes of the region that were in use at once since this scope began.
-    int64_t peak_bytes() const;
 
    private:
     Arena* arena_;

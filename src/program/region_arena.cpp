@@ -44,10 +44,10 @@ LaneRegion::Arena*& LaneRegion::Arena::current() {
 void LaneRegion::Arena::fail(size_t bytes) const {
   int64_t largest = 0;
   for (const Range& range : free_) largest = std::max(largest, range.bytes);
-  throw OutOfRegion(fmt::format("lane region: {} bytes wanted, but of its {} bytes {} are in use and the largest free "
-                                "range has {}. Raise `memory`, use smaller batches or more grains, or fewer lanes.",
-                                bytes, capacity_, live_, largest),
-                    static_cast<int64_t>(bytes), capacity_);
+  throw OutOfRegion(
+      fmt::format("lane region: {} bytes wanted, but of its {} bytes {} are in use and the largest free "
+                  "range has {}. Raise `memory`, use smaller batches or more grains, or fewer lanes.",
+                  bytes, capacity_, live_, largest));
 }
 
 void* LaneRegion::Arena::allocate(size_t bytes) {
@@ -63,7 +63,6 @@ void* LaneRegion::Arena::allocate(size_t bytes) {
   extent_ = std::max(extent_, range->begin);
   if (range->bytes == 0) free_.erase(range);
   live_ += wanted;
-  peak_ = std::max(peak_, live_);
   references_.fetch_add(1, std::memory_order_relaxed);
 
   unpoison(begin, sizeof(BlockRecord) + bytes);
@@ -125,19 +124,8 @@ void LaneRegion::Arena::begin_use() {
     throw std::logic_error("lane region: it is in use already. Give every lane a region of its own.");
   }
   take_back_returned();
-  peak_ = live_;
 }
 
 void LaneRegion::Arena::end_use() { in_use_.store(false, std::memory_order_release); }
-
-void LaneRegion::Arena::trim() {
-  begin_use();
-  const bool is_open = !free_.empty() && free_.back().begin + free_.back().bytes == capacity_;
-  extent_ = is_open ? free_.back().begin : capacity_;
-  const int64_t page = sysconf(_SC_PAGESIZE);
-  const int64_t first = (extent_ + page - 1) / page * page;
-  if (first < capacity_) madvise(base_ + first, static_cast<size_t>(capacity_ - first), MADV_DONTNEED);
-  end_use();
-}
 
 }  // namespace tutti::program

@@ -13,7 +13,7 @@ namespace tutti::program {
 
 /// The record in front of every block of the lane allocator, whether of a region or not.
 struct alignas(kRegionAlignment) BlockRecord {
-  LaneRegion::Arena* arena = nullptr;  ///< null: from the system
+  LaneRegion::Arena* arena = nullptr;  ///< null: from the system, and the rest of the record is not used
   int64_t bytes = 0;                   ///< of the whole block, this record included
   BlockRecord* next = nullptr;         ///< while the block waits to be taken back
 };
@@ -36,11 +36,8 @@ class LaneRegion::Arena {
   /// Makes this thread the one that allocates. Throws std::logic_error where there is one already.
   void begin_use();
   void end_use();
-  void trim();
 
   int64_t capacity_bytes() const { return capacity_; }
-  int64_t live_bytes() const { return live_; }
-  int64_t peak_bytes() const { return peak_; }
   int64_t extent_bytes() const { return extent_; }
 
   /// The arena from which this thread allocates; null where it does not use one.
@@ -60,7 +57,7 @@ class LaneRegion::Arena {
   std::byte* base_ = nullptr;
   int64_t capacity_ = 0;
   std::vector<Range> free_;  ///< by address, never adjacent
-  int64_t live_ = 0, peak_ = 0, extent_ = 0;
+  int64_t live_ = 0, extent_ = 0;
   std::atomic<bool> in_use_ = false;
   std::atomic<BlockRecord*> returned_ = nullptr;  ///< freed by other threads, or while nobody uses the arena
   std::atomic<int64_t> references_ = 1;           ///< the region and every block
