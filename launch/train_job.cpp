@@ -16,12 +16,13 @@
 #include "launch/cpu_level.h"
 #include "launch/memory_limit.h"
 #include "launch/model_report.h"
+#include "launch/open_files.h"
 #include "launch/results.h"
 #include "launch/run_summary.h"
 #include "launch/show.h"
+#include "launch/standard_output.h"
 #include "launch/version.h"
 #include "partition/cost_model.h"
-#include "launch/standard_output.h"
 #include "src/program/lane_allocator.h"
 
 namespace tutti::launch {
@@ -126,7 +127,6 @@ void TrainJob::open_output() {
     if (output_) output_->check_lock();
     if (reports_) reports_->poll();
   });
-  crash_log_.open(job_.run.out / kCrashLog);
   trace_.emplace(world_.rank(), !job_.run.trace.empty());
 }
 
@@ -140,10 +140,12 @@ void TrainJob::choose_checkpoints() {
     }
     crashes = train::CrashLog::counts(output_->path() / kCrashLog);
   });
+  const std::string run = fmt::format("{:x}-{}", std::chrono::system_clock::now().time_since_epoch().count(), getpid());
   const auto chosen = nlohmann::json::parse(
-      comm::broadcast(world_, nlohmann::json{steps, crashes}.dump(), watch_.deadline("choosing the checkpoints")));
+      comm::broadcast(world_, nlohmann::json{steps, crashes, run}.dump(), watch_.deadline("choosing the checkpoints")));
   chosen.at(0).get_to(resume_steps_);
   chosen.at(1).get_to(crash_counts_);
+  crash_log_.open(job_.run.out / kCrashLog, chosen.at(2).get<std::string>());
 }
 
 void TrainJob::place() {
@@ -156,8 +158,10 @@ void TrainJob::place() {
   }
   watch_.together("placing the models", [&] {
     std::vector<partition::ModelCost> costs;
-    for (const train::ModelSpec& model : job_.models)
-      costs.push_back(partition::predict_cost(model, *programs_.of(model)));
+    for (size_t i = 0; i < job_.models.size(); ++i) {
+      const partition::ModelCost cost = partition::predict_cost(job_.models[i], *programs_.of(job_.models[i]));
+      costs.push_back(partition::with_steps_left(cost, pause_reason(i).empty() ? cost.step_count - steps_done(i) : 0));
+    }
     plan_ = partition::place(costs, cluster);
   });
   if (is_root()) print_headline();
@@ -182,11 +186,12 @@ void TrainJob::build() {
     if (lanes_) lanes_->notify();
   };
   watch_.together("building the models", [&] {
+    check_open_files();
     network_.emplace(members_, programs_,
                      train::UnifiedNetworkOptions{world_.rank(), &world_, &queue_, job_.run.out / "models",
                                                   lanes_choice_.lane_count, reduction(), &stop_, notify, &*trace_});
     check_memory();
-    warm_bytes_ = anonymous_bytes();
+    warm_bytes_ = anonymous_bytes() - network_->streams().held_bytes();  // trial steps have begun to stream
     sampler_.emplace(job_.run.measure_memory ? std::chrono::milliseconds(5) : std::chrono::milliseconds(500));
     lanes_.emplace(train::Lanes::Options{static_cast<int>(lanes_choice_.lane_count), network_->memory().region_bytes,
                                          std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -195,6 +200,23 @@ void TrainJob::build() {
     runs_ = network_->start_runs();
     if (!network_->faults().empty()) throw UsageError(fmt::format("{}", fmt::join(network_->faults(), "\n")));
   });
+}
+
+/// Each model keeps its two logs open.
+void TrainJob::check_open_files() const {
+  constexpr int64_t kOthers = 256;  // libraries, messages, shards
+  const int64_t needed = kOthers + 2 * static_cast<int64_t>(members_.size());
+  const int64_t limit = raise_open_file_limit();
+  if (needed <= limit) return;
+  throw UsageError(
+      fmt::format("models: expected at most {} on one rank, which may have {} files open, found {}; raise the limit "
+                  "(`ulimit -n`, or ask the administrator for a higher hard limit) to {}, or add ranks",
+                  std::max<int64_t>((limit - kOthers) / 2, 0), limit, members_.size(), needed));
+}
+
+int64_t TrainJob::steps_done(size_t model) const {
+  const auto step = resume_steps_.find(job_.models[model].name);
+  return step == resume_steps_.end() ? 0 : step->second;
 }
 
 std::string TrainJob::pause_reason(size_t model) const {
@@ -211,12 +233,13 @@ void TrainJob::check_memory() const {
   const train::MemoryReport memory = network_->memory();
   const int64_t planned = memory.planned_bytes(lanes_choice_.lane_count);
   if (planned <= memory_bytes_) return;
-  throw UsageError(
-      fmt::format("run.memory: expected at most {} bytes on one rank, found that its models need {} ({} for "
-                  "parameters, gradients and moments, {} for each of {} lanes, {} for sums over ranks); "
-                  "raise `memory`, add ranks, or use smaller batches, more grains or fewer lanes",
-                  memory_bytes_, planned, memory.fused_bytes, memory.region_bytes, lanes_choice_.lane_count,
-                  memory.exchange_bytes));
+  throw UsageError(fmt::format(
+      "run.memory: expected at most {} bytes on one rank, found that its models need {} ({} for "
+      "parameters, gradients and moments, {} for each of {} lanes, {} for sums over ranks, {} for data that "
+      "is streamed); raise `memory`, add ranks, or use smaller batches, more grains, fewer lanes or a "
+      "smaller `window`",
+      memory_bytes_, planned, memory.fused_bytes, memory.region_bytes, lanes_choice_.lane_count, memory.exchange_bytes,
+      memory.stream_bytes));
 }
 
 void TrainJob::train() {
@@ -300,8 +323,10 @@ nlohmann::json TrainJob::own_figures() const {
     region_bytes += lane->region_extent;
   }
   const double computing = static_cast<double>(busy_ns) * 1e-9;
+  const double exchanging = std::chrono::duration<double>(queue_.time_in_flight()).count();
   const double available = training * static_cast<double>(lanes_->lanes().size());
-  const int64_t tracked = network_->memory().fused_bytes + region_bytes + queue_.peak_buffer_bytes();
+  const int64_t tracked =
+      network_->memory().fused_bytes + region_bytes + queue_.peak_buffer_bytes() + network_->streams().peak_bytes();
   return {{"rank", world_.rank()},
           {"host", watch_.roster().processes().at(static_cast<size_t>(world_.rank())).host},
           {"process", getpid()},
@@ -310,6 +335,7 @@ nlohmann::json TrainJob::own_figures() const {
            {{"start_up", seconds_between(started_, trained_from_)},
             {"training", training},
             {"computing", computing},
+            {"exchanging", exchanging},
             {"waiting", std::max(0.0, available - computing)}}},
           {"data_bytes_read", bytes_read(job_)},
           {"sent_bytes", world_.sent_bytes()},
@@ -324,7 +350,6 @@ nlohmann::json TrainJob::own_figures() const {
 
 int TrainJob::conclude() {
   sampler_->sample();
-  const double exchanging = std::chrono::duration<double>(queue_.time_in_flight()).count();
   const nlohmann::json own = {{"reports", own_reports()}, {"figures", own_figures()}};
   nlohmann::json reports = nlohmann::json::array(), ranks = nlohmann::json::array();
   for (const std::string& text : comm::gather(world_, own.dump(), watch_.deadline("collecting the results"))) {
@@ -332,11 +357,14 @@ int TrainJob::conclude() {
     for (const auto& report : json.at("reports")) reports.push_back(report);
     ranks.push_back(json.at("figures"));
   }
+  bool written = true;
+  watch_.together("writing the summary", [&] {
+    if (is_root()) written = write_summary(reports, ranks);
+  });
   int code = kDone;
   if (is_root()) {
     table_->update(reports);
     table_->finish();
-            {"exchanging", exchanging},
     code = exit_code_of(reports);
     if (!written && code == kDone) code = kInternal;
     std::vector<ModelResult> results = results_of(reports);
@@ -358,10 +386,6 @@ bool TrainJob::write_summary(const nlohmann::json& reports, const nlohmann::json
     spdlog::error(
         "the summary could not be written: {}; the models' own folders are as complete as the table below says",
         error.what());
-  bool written = true;
-  watch_.together("writing the summary", [&] {
-    if (is_root()) written = write_summary(reports, ranks);
-  });
     return false;
   }
 }

@@ -160,7 +160,7 @@ with Runs() as runs:
     write_bytes_as_npy("y", STREAMED_ROWS, 0)
     runs.check([program(), "shard", "npy", "--x", "x.npy", "--y", "y.npy", "--out", "data/wide"])
     streamed_bytes = STREAMED_ROWS * (STREAMED_WIDTH + 1)
-    for window, least in (("256MiB", streamed_bytes), ("64MiB", 64 << 20)):
+    for window, least in (("256MiB", streamed_bytes), ("80MiB", 80 << 20)):
         order = "shuffled" if window == "256MiB" else "sequential"
         job = runs.write_job(STREAMED.replace("WINDOW", window).replace("ORDER", order).replace("RANKS", ranks))
         plan = json.loads(runs.check([program(), "plan", job, "--json", "--lanes", "1"]))
