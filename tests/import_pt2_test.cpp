@@ -50,8 +50,8 @@ class ImportedRunTest : public ::testing::TestWithParam<RunCase> {
 };
 
 /// One step on the stored batch. Where PyTorch has no gradient, the parameter must not be trained.
-void check_step(const test::StoredTensors& file, const RunCase& run,
-                const std::shared_ptr<const graph::Graph>& graph, const std::string& batch) {
+void check_step(const test::StoredTensors& file, const RunCase& run, const std::shared_ptr<const graph::Graph>& graph,
+                const std::string& batch) {
   BoundModel model(program::Program::compile(graph, {run.engine, run.precision}));
   const double allowed = tolerance(run.precision);
   const std::string type = batch + (run.precision == at::kFloat ? "f32/" : "f64/");
@@ -155,29 +155,10 @@ TEST(ImportPt2Test, LeavesOutResultsWithoutRows) {
   EXPECT_EQ(model.left_out.size(), 1u);
 }
 
-TEST(ImportPt2Test, KeepsDropoutAsANodeOfItsOwn) {
+TEST(ImportPt2Test, KeepsDropoutAsANodeOfItsOwnInPlaceToo) {
   const auto graph = imported("dropout_mlp");
   ASSERT_EQ(count_of(*graph, "aten::dropout"), 1);
   EXPECT_THAT(program::Program::compile(graph)->islands(), IsEmpty());
-}
-
-TEST(Scratch, Folder) {
-  for (const auto& file : std::filesystem::directory_iterator("/tmp/pt2/nets")) {
-    if (file.path().extension() != ".pt2") continue;
-    try {
-      const auto start = std::chrono::steady_clock::now();
-      auto model = graph::import_pt2(file.path());
-      const double s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-      auto g = std::make_shared<const graph::Graph>(std::move(model.graph));
-      auto p = program::Program::compile(g);
-      std::cout << file.path().stem() << " " << s << " s nodes " << g->nodes.size() << " outputs " << g->outputs.size() << " instr " << p->instructions().size() << " islands";
-      for (auto& n : p->islands()) std::cout << " " << n;
-      for (auto& n : g->nodes) if (n.target.back() == '_' && n.target != "aten::add_") std::cout << " KEPT " << n.target;
-      std::cout << std::endl;
-    } catch (const std::exception& e) {
-      std::cout << file.path().stem() << " ERROR " << std::string(e.what()).substr(0, 600) << std::endl;
-    }
-  }
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include <fstream>
-#include <sstream>
+#include <limits>
 
 #include "src/graph/import_pt2.h"
 #include "src/graph/number_function.h"
@@ -268,6 +268,24 @@ TEST_F(Pt2ArchiveTest, RefusesShapesThatDoNotFitByNode) {
   Json program = linear_program();
   program["graph_module"]["graph"]["tensor_values"]["x"]["sizes"][1] = {{"as_int", 3}};
   EXPECT_THAT(error_of_program(program), HasSubstr("the_linear"));
+}
+
+TEST_F(Pt2ArchiveTest, RefusesInputsOfNegativeSizes) {
+  Json program = linear_program();
+  program["graph_module"]["graph"]["tensor_values"]["x"]["sizes"][1] = {
+      {"as_int", std::numeric_limits<int64_t>::min()}};
+  EXPECT_THAT(error_of_program(program), AllOf(HasSubstr("input 'x'"), HasSubstr("-9223372036854775808")));
+}
+
+TEST_F(Pt2ArchiveTest, TakesBatchSizesFromTheRangeOfTheExport) {
+  Json program = linear_program();
+  Json& range = program["range_constraints"]["s7"];
+  range = {{"min_val", 100}, {"max_val", 200}};
+  set_program(program);
+  write(zip_bytes(entries()));
+  EXPECT_THAT(graph::import_pt2(file_).graph.values.back().shape, ElementsAre(graph::kBatch, 2));
+  range = {{"min_val", std::numeric_limits<int64_t>::max()}, {"max_val", std::numeric_limits<int64_t>::min()}};
+  EXPECT_THAT(error_of_program(program), HasSubstr("expected two at least"));
 }
 
 TEST_F(Pt2ArchiveTest, RefusesASecondDynamicDimension) {

@@ -2,10 +2,7 @@
 #ifndef TUTTI_TESTS_ZIP_WRITER_H
 #define TUTTI_TESTS_ZIP_WRITER_H
 
-#include <array>
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <vector>

@@ -13,7 +13,7 @@
 namespace tutti::graph {
 namespace {
 
-constexpr int64_t kLargestProbe = 64;
+constexpr int64_t kLargestProbe = 1024;
 
 /// The name in "Symbol('s77', positive=True, integer=True)"; empty for any other expression.
 std::string symbol_name(const std::string& expression) {
@@ -53,8 +53,11 @@ class BatchReader {
                       "give each row a value.",
                       name));
     }
-    for (size_t d = 1; d < sizes.size(); ++d) {
-      if (sizes[d].known) continue;
+    for (size_t d = 0; d < sizes.size(); ++d) {
+      if (sizes[d].known && *sizes[d].known < (d == 0 ? 1 : 0)) {
+        throw GraphError(fmt::format("input '{}': dimension {} has the size {}", name, d, *sizes[d].known));
+      }
+      if (d == 0 || sizes[d].known) continue;
       throw GraphError(
           fmt::format("input '{}': dimension {} is dynamic ({}), expected the first alone to be, which is "
                       "the batch. Export the model with a fixed size there.",
@@ -94,12 +97,15 @@ class BatchReader {
     greatest_ = std::min(greatest_, range->second.greatest.value_or(greatest_));
   }
 
+  /// Small ones first, since some operators have to run; multiples of the example for models that need one.
   std::vector<int64_t> candidates() const {
-    const int64_t first = std::clamp<int64_t>(example_, 2, kLargestProbe);
+    const int64_t example = std::clamp<int64_t>(example_, 1, kLargestProbe);
+    const int64_t least = std::min(least_, kLargestProbe), greatest = std::clamp<int64_t>(greatest_, 0, kLargestProbe);
     std::vector<int64_t> sizes;
-    for (const int64_t size : {first, 2 * first, 3 * first, first + 1, first + 2, first - 1, least_, greatest_}) {
+    for (const int64_t size : {int64_t{2}, int64_t{3}, int64_t{4}, int64_t{6}, int64_t{8}, example, 2 * example,
+                               3 * example, least, least + 1, greatest, greatest - 1}) {
       const bool is_new = std::find(sizes.begin(), sizes.end(), size) == sizes.end();
-      if (size >= std::max<int64_t>(least_, 1) && size <= greatest_ && size <= 4 * kLargestProbe && is_new) {
+      if (size >= std::max<int64_t>(least_, 1) && size <= greatest && is_new) {
         sizes.push_back(size);
       }
     }

@@ -12,8 +12,8 @@ namespace tutti::graph {
 /// What an exported program says of its batch.
 struct Pt2Batch {
   bool is_fixed = false;
-  /// Sizes to try the graph with, the likeliest first: the example's, multiples of it, its neighbours; all within the
-  /// bounds of the export. One size if it is fixed.
+  /// Sizes to try the graph with: small ones, then the example's and multiples of it; all within the bounds of the
+  /// export. One size if it is fixed.
   std::vector<int64_t> sizes;
 };
 

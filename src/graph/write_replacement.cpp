@@ -31,8 +31,9 @@ std::optional<Node> functional_form(const Node& node) {
   const auto& expected = find_operator(node).schema().arguments();
   const auto& found = handle->schema().arguments();
   if (expected.size() != found.size()) return std::nullopt;
-  for (size_t i = 0; i < found.size(); ++i) {
-    if (expected[i].name() != found[i].name() || *expected[i].type() != *found[i].type()) return std::nullopt;
+  for (size_t i = 0; i < found.size(); ++i) {  // the written argument's name may differ: dropout_(self), dropout(input)
+    if ((i > 0 && expected[i].name() != found[i].name()) || *expected[i].type() != *found[i].type())
+      return std::nullopt;
   }
   return form;
 }

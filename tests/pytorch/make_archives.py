@@ -141,7 +141,8 @@ class ChannelsLast(nn.Module):
 
 
 def mlp(p=0.0):
-    return nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(inplace=True), nn.Dropout(p), nn.Linear(8, 3))
+    return nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(inplace=True), nn.Dropout(p, inplace=p > 0),
+                         nn.Linear(8, 3))
 
 
 class Flattened(nn.Module):
