@@ -11,6 +11,7 @@
 
 #include "src/graph/operator_call.h"
 #include "src/graph/pt2_arguments.h"
+#include "src/graph/pt2_state.h"
 
 namespace tutti::graph {
 namespace {
@@ -42,36 +43,10 @@ void set_target(Node& node, std::string_view target) {
   if (node.overload == "default") node.overload.clear();
 }
 
-bool is_same_tensor(const Pt2Weight& left, const Pt2Weight& right) {
-  return left.path == right.path && left.tensor.scalar_type() == right.tensor.scalar_type() &&
-         left.tensor.sizes() == right.tensor.sizes() && left.tensor.strides() == right.tensor.strides() &&
-         left.tensor.storage_offset() == right.tensor.storage_offset();
-}
-
-/// True where two different tensors of one storage may have elements in common.
-bool may_overlap(const Pt2Weight& left, const Pt2Weight& right) {
-  if (left.path != right.path) return false;
-  const auto extent = [](const at::Tensor& tensor) {
-    int64_t last = tensor.storage_offset();
-    for (int64_t d = 0; d < tensor.dim(); ++d) last += (tensor.size(d) - 1) * tensor.stride(d);
-    return std::pair(tensor.storage_offset() * tensor.element_size(), (last + 1) * tensor.element_size());
-  };
-  if (left.tensor.numel() == 0 || right.tensor.numel() == 0) return false;
-  const auto [left_begin, left_end] = extent(left.tensor);
-  const auto [right_begin, right_end] = extent(right.tensor);
-  return left_begin < right_end && right_begin < left_end;
-}
-
 class Translator {
  public:
   Translator(const Pt2Program& program, const std::vector<Pt2Weight>& weights, const std::vector<Pt2Weight>& constants)
-      : program_(program) {
-    for (const auto* list : {&weights, &constants}) {
-      for (const Pt2Weight& weight : *list) {
-        weights_.emplace(std::pair(list == &weights, weight.name), &weight);
-      }
-    }
-  }
+      : program_(program), state_(graph_, weights, constants) {}
 
   Graph run() {
     for (size_t i = 0; i < program_.inputs.size(); ++i) add_input(program_.inputs[i], program_.graph.inputs[i]);
@@ -101,13 +76,13 @@ class Translator {
         add_user_input(tensor->name);
         break;
       case Pt2Input::Kind::kParameter:
-        scope_.bind(tensor->name, add_parameter(weight(spec.state_name, true)));
+        scope_.bind(tensor->name, state_.parameter(spec.state_name));
         break;
       case Pt2Input::Kind::kBuffer:
-        scope_.bind(tensor->name, add_buffer(weight(spec.state_name, spec.persistent), spec.persistent));
+        scope_.bind(tensor->name, state_.buffer(spec.state_name, spec.persistent));
         break;
       default:
-        scope_.bind(tensor->name, add_constant(weight(spec.state_name, false)));
+        scope_.bind(tensor->name, state_.constant(spec.state_name));
     }
   }
 
@@ -118,90 +93,6 @@ class Translator {
     const ValueId id = add_value(std::move(value));
     graph_.inputs.push_back(id);
     scope_.bind(name, id);
-  }
-
-  const Pt2Weight& weight(const std::string& name, bool is_saved) const {
-    const auto found = weights_.find({is_saved, name});
-    if (found == weights_.end()) {
-      throw GraphError(
-          fmt::format("'{}' has no entry among the archive's {}", name, is_saved ? "weights" : "constants"));
-    }
-    return *found->second;
-  }
-
-  /// The value that another name of the same tensor has already; otherwise checks that nothing else shares its memory.
-  ValueId known_value(const Pt2Weight& weight) {
-    for (const auto& [other, id] : bound_weights_) {
-      if (is_same_tensor(*other, weight)) return id;
-      if (may_overlap(*other, weight)) {
-        throw GraphError(
-            fmt::format("'{}' and '{}' are different views of the same memory, which cannot be trained "
-                        "apart. Give each its own tensor (clone) before the export.",
-                        other->name, weight.name));
-      }
-    }
-    return kNoValue;
-  }
-
-  ValueId add_weight(ValueKind kind, const Pt2Weight& weight) {
-    const ValueId id = add_value({kind, weight.name, weight.tensor.scalar_type(), weight.tensor.sizes().vec()});
-    bound_weights_.emplace_back(&weight, id);
-    return id;
-  }
-
-  ValueId add_parameter(const Pt2Weight& weight) {
-    const ValueId known = known_value(weight);
-    if (known != kNoValue) {
-      named(graph_.parameters, known, weight).other_names.push_back(weight.name);
-      return known;
-    }
-    if (weight.tensor.scalar_type() != at::kFloat) {
-      throw GraphError(
-          fmt::format("parameter '{}' is {}, expected float32. Export the model in float32; the job file's "
-                      "precision says what it is trained in.",
-                      weight.name, c10::toString(weight.tensor.scalar_type())));
-    }
-    const ValueId id = add_weight(ValueKind::kParameter, weight);
-    Parameter parameter;
-    parameter.value = id;
-    parameter.name = weight.name;
-    parameter.initial = weight.tensor;
-    parameter.trainable = weight.requires_grad;
-    graph_.parameters.push_back(std::move(parameter));
-    return id;
-  }
-
-  ValueId add_buffer(const Pt2Weight& weight, bool persistent) {
-    const ValueId known = known_value(weight);
-    if (known != kNoValue) {
-      named(graph_.buffers, known, weight).other_names.push_back(weight.name);
-      return known;
-    }
-    const ValueId id = add_weight(ValueKind::kBuffer, weight);
-    Buffer buffer;
-    buffer.value = id;
-    buffer.name = weight.name;
-    buffer.initial = weight.tensor;
-    buffer.persistent = persistent;
-    graph_.buffers.push_back(std::move(buffer));
-    return id;
-  }
-
-  ValueId add_constant(const Pt2Weight& weight) {
-    const ValueId id =
-        add_value({ValueKind::kConstant, weight.name, weight.tensor.scalar_type(), weight.tensor.sizes().vec()});
-    graph_.constants.push_back({id, weight.tensor});
-    return id;
-  }
-
-  template <typename List>
-  static typename List::value_type& named(List& list, ValueId id, const Pt2Weight& weight) {
-    const auto found = std::find_if(list.begin(), list.end(), [id](const auto& entry) { return entry.value == id; });
-    if (found == list.end()) {
-      throw GraphError(
-          fmt::format("'{}' shares its memory with a tensor of another kind (a parameter and a buffer)", weight.name));
-    }
-    return *found;
   }
 
   void add_nodes(const Pt2Graph& graph, Pt2Scope& scope) {
@@ -348,10 +239,9 @@ class Translator {
   }
 
   const Pt2Program& program_;
-  std::map<std::pair<bool, std::string>, const Pt2Weight*> weights_;  ///< by (saved with the model, name)
   Graph graph_;
+  Pt2State state_;
   Pt2Scope scope_;
-  std::vector<std::pair<const Pt2Weight*, ValueId>> bound_weights_;
   std::unordered_map<ValueId, ValueId> original_of_;  ///< what a value was before it was detached
   bool is_detached_ = false;
 };
