@@ -369,7 +369,7 @@ int TrainJob::conclude() {
     if (!written && code == kDone) code = kInternal;
     std::vector<ModelResult> results = results_of(reports);
     sort_best_first(results, deciding_metric(results, ""));
-    show("\n" + model_table(results));
+    show(fmt::format("\n{}", model_table(results)));
   }
   write_trace();
   code = std::stoi(comm::broadcast(world_, std::to_string(code), watch_.deadline("ending together")));

@@ -89,6 +89,14 @@ TEST_F(CheckpointStoreTest, GoesBackOverADamagedOne) {
   EXPECT_TRUE(fs::exists(folder_ / "step_20.bad"));
 }
 
+TEST_F(CheckpointStoreTest, GoesBackOverOneOfAnotherStepsName) {
+  const CheckpointStore store(folder_);
+  for (int64_t step : {10, 20}) store.write(checkpoint(step), 2);
+  fs::rename(folder_ / "step_10", folder_ / "step_30");
+  EXPECT_THROW(store.open(30), CheckpointError);
+  EXPECT_EQ(store.newest_good(), 20);
+}
+
 TEST_F(CheckpointStoreTest, GoesBackOverOneThatCannotBeRead) {
   const CheckpointStore store(folder_);
   for (int64_t step : {10, 20}) store.write(checkpoint(step), 2);

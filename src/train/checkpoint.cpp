@@ -146,8 +146,13 @@ nlohmann::json CheckpointStore::description(int64_t step) const {
     return manifest.is_object() && manifest.contains(key) && (manifest[key].*is)();
   };
   if (!holds("files", &nlohmann::json::is_object) || !holds("progress", &nlohmann::json::is_object) ||
-      !holds("metrics_bytes", &nlohmann::json::is_number) || !holds("timing_bytes", &nlohmann::json::is_number)) {
+      !holds("step", &nlohmann::json::is_number_integer) || !holds("metrics_bytes", &nlohmann::json::is_number) ||
+      !holds("timing_bytes", &nlohmann::json::is_number)) {
     throw CheckpointError("checkpoint: expected a manifest in " + file.string() + ", found none that is complete");
+  }
+  if (manifest["step"] != step) {
+    throw CheckpointError("checkpoint: expected step " + std::to_string(step) + " in " + file.string() +
+                          ", found another; the folder was renamed");
   }
   for (const char* name : {kWeights, kState}) {
     if (found_fingerprint(step_folder(step) / name) != manifest["files"].value(name, nlohmann::json())) {
