@@ -21,7 +21,7 @@ namespace tutti::comm {
 struct LaneProgress {
   int64_t progress_count = 0;             ///< grows with every piece of work that a lane completes
   bool has_work = false;                  ///< a lane is computing; waiting for an exchange is not work
-  bool waits = false;                     ///< an exchange is under way
+  bool waits = false;                     ///< no lane is computing, though the training is not done
   std::string description;                ///< what the lanes do, "step 120 of mlp-3"; at most 200 bytes are sent
   std::chrono::milliseconds patience{0};  ///< how long this work may make no progress, where longer than the deadline
 };

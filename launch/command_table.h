@@ -16,9 +16,8 @@ struct Command {
 /// All commands, in the order of `tutti --help`.
 const std::vector<Command>& commands();
 
-/// Runs the command that `arguments` begin with; without any, or with --help, prints the list;
-/// --version is `version`. Throws UsageError naming
-/// the nearest command for an unknown one.
+/// Runs the command that `arguments` begin with; without any, or with --help, prints the list; --version is `version`.
+/// Throws UsageError naming the nearest command for an unknown one.
 int run_command(const std::vector<std::string>& arguments);
 
 }  // namespace tutti::launch

@@ -160,7 +160,8 @@ void TrainJob::place() {
     std::vector<partition::ModelCost> costs;
     for (size_t i = 0; i < job_.models.size(); ++i) {
       const partition::ModelCost cost = partition::predict_cost(job_.models[i], *programs_.of(job_.models[i]));
-      costs.push_back(partition::with_steps_left(cost, pause_reason(i).empty() ? cost.step_count - steps_done(i) : 0));
+      const int64_t steps_left = cost.step_count - resumed_step(i).value_or(0);
+      costs.push_back(partition::with_steps_left(cost, pause_reason(i).empty() ? steps_left : 0));
     }
     plan_ = partition::place(costs, cluster);
   });
@@ -177,10 +178,8 @@ void TrainJob::build() {
   for (size_t i = 0; i < job_.models.size(); ++i) {
     const comm::Team& team = plan_.models[i].team;
     if (team.position_of(world_.rank()) < 0) continue;
-    train::Member member{&job_.models[i], team, kFirstModelTag + 2 * static_cast<int>(i), {}, pause_reason(i)};
-    const auto step = resume_steps_.find(job_.models[i].name);
-    if (step != resume_steps_.end()) member.resumed_step = step->second;
-    members_.push_back(std::move(member));
+    members_.push_back(
+        {&job_.models[i], team, kFirstModelTag + 2 * static_cast<int>(i), resumed_step(i), pause_reason(i)});
   }
   const auto notify = [this] {
     if (lanes_) lanes_->notify();
@@ -214,9 +213,9 @@ void TrainJob::check_open_files() const {
                   std::max<int64_t>((limit - kOthers) / 2, 0), limit, members_.size(), needed));
 }
 
-int64_t TrainJob::steps_done(size_t model) const {
+std::optional<int64_t> TrainJob::resumed_step(size_t model) const {
   const auto step = resume_steps_.find(job_.models[model].name);
-  return step == resume_steps_.end() ? 0 : step->second;
+  return step == resume_steps_.end() ? std::nullopt : std::optional(step->second);
 }
 
 std::string TrainJob::pause_reason(size_t model) const {

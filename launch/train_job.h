@@ -59,7 +59,7 @@ class TrainJob {
   void choose_checkpoints();
   void place();
   void build();
-  int64_t steps_done(size_t model) const;
+  std::optional<int64_t> resumed_step(size_t model) const;
   std::string pause_reason(size_t model) const;
   void check_open_files() const;
   void check_memory() const;

@@ -76,6 +76,7 @@ void CrashLog::open(const std::filesystem::path& file, const std::string& run) {
   if (path.size() >= log_file.size()) return;
   run_name.fill('\0');
   run.copy(run_name.data(), run_name.size() - 1);
+  log_file.fill('\0');
   path.copy(log_file.data(), path.size());
 }
 

@@ -166,8 +166,7 @@ void ModelRun::guard(const Action& action) {
     action();
   } catch (const std::exception& error) {
     if (alone()) throw;
-    const std::lock_guard lock(mutex_);
-    if (error_.empty()) error_ = error.what();
+    keep_error(error);
   }
 }
 
@@ -199,8 +198,7 @@ void ModelRun::run_grain(Lane& lane, const Claim& claim) {
     lane.region_extent = lane.region.extent_bytes();
   } catch (const std::exception& error) {
     scalars.assign(static_cast<size_t>(training ? int64_t{GrainScalars::kCount} : evaluation_.statistics_count()), 0.0);
-    const std::lock_guard lock(mutex_);
-    if (error_.empty()) error_ = error.what();
+    keep_error(error);
   }
   const bool votes =
       training && first_member_ && claim.grain == run_.begin && spec().checkpoint.every_minutes > 0 &&
@@ -406,6 +404,12 @@ void ModelRun::log_epoch(const nlohmann::json& results) {
   files_->log_timing({{"epoch", calendar_.epoch_ended(progress_.step)},
                       {"step", progress_.step},
                       {"seconds", std::chrono::duration<double>(Clock::now() - started_).count()}});
+}
+
+/// Of several errors the first one tells what happened.
+void ModelRun::keep_error(const std::exception& error) {
+  const std::lock_guard lock(mutex_);
+  if (error_.empty()) error_ = error.what();
 }
 
 bool ModelRun::has_error() const {

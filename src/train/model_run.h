@@ -111,6 +111,7 @@ class ModelRun {
   void log_epoch(const nlohmann::json& results);
   bool alone() const { return setup_.line.team.runs.size() == 1; }
   bool is_done() const { return calendar_.is_done(progress_.step) || progress_.stopped_early; }
+  void keep_error(const std::exception& error);
   bool has_error() const;
   std::string take_error();
 

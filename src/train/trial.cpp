@@ -21,12 +21,10 @@ using Clock = std::chrono::steady_clock;
 
 /// Address space for a trial: far more than the prediction, since its need is what the trial finds out. Only what is
 /// touched takes memory.
-int64_t trial_region_bytes(const ModelSpec& one_grain, const program::Program& program) {
+int64_t trial_region_bytes(const ModelSpec& spec, const program::Program& program) {
   constexpr int64_t kLeast = int64_t{256} << 20;
   constexpr int64_t kFactor = 8;
-  const int64_t training = program.transient_bytes(one_grain.batch, /*training=*/true);
-  const int64_t evaluation = program.transient_bytes(one_grain.evaluation_batch, /*training=*/false);
-  return kLeast + kFactor * std::max(training, evaluation);
+  return kLeast + kFactor * predicted_lane_bytes(spec, program);
 }
 
 double seconds_since(Clock::time_point began) { return std::chrono::duration<double>(Clock::now() - began).count(); }
@@ -78,7 +76,7 @@ TrialResult run_trial(const ModelSpec& spec, const std::shared_ptr<const program
   Evaluation evaluation(one_grain, program, memory, 1);
 
   TrialResult result;
-  program::LaneRegion region(trial_region_bytes(one_grain, *program));
+  program::LaneRegion region(trial_region_bytes(spec, *program));
   const program::LaneRegion::Use use(region);
   const int64_t last_batch = std::min(spec.accumulate, source.batches_per_epoch());
   trainer.compute({0, 0, last_batch}, 0, 0, 0, 0);

@@ -81,9 +81,11 @@ void UnifiedNetwork::prepare(const Member& member) {
   if (!measured_.contains(shape) && member.pause_reason.empty()) {
     // A prediction says nothing of the gaps that a region's first fit leaves, and nothing of other models of this
     // shape.
-    const auto tried = tried_region_bytes(spec, prepared.program);
-    if (tried) measured_[shape] = *tried;
-    if (!tried) predicted_bytes_ = std::max(predicted_bytes_, 2 * predicted_lane_bytes(spec, *prepared.program));
+    if (const auto tried = tried_region_bytes(spec, prepared.program)) {
+      measured_[shape] = *tried;
+    } else {
+      predicted_bytes_ = std::max(predicted_bytes_, 2 * predicted_lane_bytes(spec, *prepared.program));
+    }
   }
   if (member.team.runs.size() > 1) {
     memory_.exchange_bytes += sum_buffer_bytes(line_of(member), prepared.layout.precision,

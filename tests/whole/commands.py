@@ -139,17 +139,22 @@ def check_disk(plan, out):
                f"plan of {model['name']}: expected about {left} bytes on disk, found {model['disk_bytes']}")
 
 
-def check_exchanged_bytes(runs):
-    """A team's bytes per step, against what the ranks sent."""
-    if ranks == 1:
-        return
-    job = runs.write_job(JOB.split("models:\n")[0] + f"""models:
+def team_job(runs):
+    """A model that all ranks share."""
+    return runs.write_job(JOB.split("models:\n")[0] + f"""models:
   - name: team
     layers: [flatten, {{linear: 64}}, relu, {{linear: 10}}]
     optimizer: {{sgd: {{lr: 0.01}}}}
     grains: 4
     ranks: {ranks}
 """, epochs=3, name="team.yaml")
+
+
+def check_exchanged_bytes(runs):
+    """A team's bytes per step, against what the ranks sent."""
+    if ranks == 1:
+        return
+    job = team_job(runs)
     model = json_of(runs, "plan", job, "--ranks", ranks)["models"][0]
     sent = sum(rank["sent_bytes"] for rank in summary(runs.train(job, ranks))["ranks"])
     expect_near(sent, model["steps"] * model["exchanged_bytes_per_step"], 0.1, "bytes sent by a team")
@@ -197,14 +202,7 @@ models:
 
 def check_seconds(runs):
     """The summary tells where a rank's time went; only a team's ranks exchange."""
-    job = runs.write_job(JOB.split("models:\n")[0] + f"""models:
-  - name: team
-    layers: [flatten, {{linear: 64}}, relu, {{linear: 10}}]
-    optimizer: {{sgd: {{lr: 0.01}}}}
-    grains: 4
-    ranks: {ranks}
-""", epochs=3, name="seconds.yaml")
-    for rank in summary(runs.train(job, ranks))["ranks"]:
+    for rank in summary(runs.train(team_job(runs), ranks))["ranks"]:
         seconds = rank["seconds"]
         expect(all(value >= 0 for value in seconds.values()) and seconds["computing"] > 0, f"seconds: found {seconds}")
         expect_near(seconds["computing"] + seconds["waiting"], rank["lanes"] * seconds["training"], 0.05,
