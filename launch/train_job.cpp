@@ -201,16 +201,18 @@ void TrainJob::build() {
   });
 }
 
-/// Each model keeps its two logs open.
+/// Each model keeps its two logs open, on the first member of its team.
 void TrainJob::check_open_files() const {
   constexpr int64_t kOthers = 256;  // libraries, messages, shards
-  const int64_t needed = kOthers + 2 * static_cast<int64_t>(members_.size());
+  const int64_t models = std::ranges::count_if(
+      members_, [&](const train::Member& member) { return member.team.position_of(world_.rank()) == 0; });
+  const int64_t needed = kOthers + 2 * models;
   const int64_t limit = raise_open_file_limit();
   if (needed <= limit) return;
   throw UsageError(
       fmt::format("models: expected at most {} on one rank, which may have {} files open, found {}; raise the limit "
                   "(`ulimit -n`, or ask the administrator for a higher hard limit) to {}, or add ranks",
-                  std::max<int64_t>((limit - kOthers) / 2, 0), limit, members_.size(), needed));
+                  std::max<int64_t>((limit - kOthers) / 2, 0), limit, models, needed));
 }
 
 std::optional<int64_t> TrainJob::resumed_step(size_t model) const {

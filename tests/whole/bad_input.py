@@ -176,6 +176,27 @@ def check_more_ranks_than_work():
     expect_equal(reference, results(out), "more ranks than work")
 
 
+def check_open_files():
+    """Each model keeps two logs open: a soft limit is raised; where the hard one is too low the job is refused."""
+    count = 60 * ranks
+    many = f"""  - name: many-${{seed}}
+    sweep: {{seed: {list(range(count))}}}
+    layers: [flatten, {{linear: 10}}]
+    optimizer: {{sgd: {{lr: 0.1}}}}
+    steps: 1
+"""
+    job = runs.write_job(job_text(more=many), name="many.yaml")
+
+    def limited(kind):
+        command = [str(part) for part in runs.train_command(job, runs.new_out(), ranks)]
+        # Open MPI's launcher needs some files too, so that only the program's own processes are limited.
+        return [*command[:2], "bash", "-c", f'ulimit {kind} -n 100; exec "$@"', "bash", *command[2:]]
+
+    runs.check(limited("-S"))
+    Ending(runs.start(limited("-H -S"))).expect("more models than files may be open", BAD_INPUT,
+                                               ["models: expected at most 0 on one rank", "100 files", "ulimit -n"])
+
+
 with Runs() as runs:
     runs.make_data()
     reference = results(runs.train(runs.write_job(job_text()), 1))
@@ -188,3 +209,4 @@ with Runs() as runs:
     if ranks > 1:
         check_differing_rank()
     check_more_ranks_than_work()
+    check_open_files()
