@@ -6,7 +6,6 @@
 #include <cmath>
 #include <utility>
 
-#include "launch/standard_output.h"
 #include "launch/terminal.h"
 
 namespace tutti::launch {
@@ -41,8 +40,8 @@ std::string duration_text(double seconds) {
 
 }  // namespace
 
-LiveTable::LiveTable(std::vector<std::string> names, std::chrono::duration<double> interval)
-    : names_(std::move(names)), interval_(interval), started_(Clock::now()), drawn_(started_) {
+LiveTable::LiveTable(std::vector<std::string> names, std::chrono::duration<double> interval, OutputThread& output)
+    : names_(std::move(names)), interval_(interval), output_(output), started_(Clock::now()), drawn_(started_) {
   for (const std::string& name : names_) rows_[name].last_time = started_;
 }
 
@@ -103,14 +102,14 @@ std::string LiveTable::text(int width) {
 }
 
 void LiveTable::refresh() {
-  if (Clock::now() - drawn_ >= interval_) draw();
+  if (Clock::now() - drawn_ >= interval_ && !output_.is_behind()) draw();
 }
 
 void LiveTable::draw() {
   drawn_ = Clock::now();
   const auto terminal = watched_terminal();
   if (!terminal) {
-    show(summary_line() + '\n');
+    output_.show(summary_line() + '\n');
     return;
   }
   const TerminalSize size = *terminal;
@@ -128,7 +127,7 @@ void LiveTable::draw() {
     }
     begin = end + 1;
   }
-  show((drawn_lines_ > 0 ? fmt::format("\x1b[{}A", drawn_lines_) : "") + shown);
+  output_.show((drawn_lines_ > 0 ? fmt::format("\x1b[{}A", drawn_lines_) : "") + shown);
   drawn_lines_ = lines;
 }
 

@@ -9,18 +9,20 @@
 #include <string>
 #include <vector>
 
+#include "launch/output_thread.h"
+
 namespace tutti::launch {
 
 /// Collects the models' reports (as launch/model_report.h makes them) and shows them.
 class LiveTable {
  public:
-  /// `names` in the order of the job.
-  LiveTable(std::vector<std::string> names, std::chrono::duration<double> interval);
+  /// `names` in the order of the job. `output` must live as long.
+  LiveTable(std::vector<std::string> names, std::chrono::duration<double> interval, OutputThread& output);
 
   /// Takes the newest reports of some models.
   void update(const nlohmann::json& reports);
 
-  /// Draws when the interval has passed.
+  /// Draws when the interval has passed and the reader has taken what was drawn before.
   void refresh();
 
   /// Draws a last time, and leaves the table standing.
@@ -43,6 +45,7 @@ class LiveTable {
 
   std::vector<std::string> names_;
   std::chrono::duration<double> interval_;
+  OutputThread& output_;
   std::map<std::string, Row> rows_;
   std::chrono::steady_clock::time_point started_, drawn_;
   int drawn_lines_ = 0;

@@ -4,8 +4,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <cstdio>
-
 namespace tutti::launch {
 
 void open_closed_streams() {
@@ -18,10 +16,5 @@ void open_closed_streams() {
 IgnoredPipeSignal::IgnoredPipeSignal() : earlier_(signal(SIGPIPE, SIG_IGN)) {}
 
 IgnoredPipeSignal::~IgnoredPipeSignal() { signal(SIGPIPE, earlier_); }
-
-void show(std::string_view text) noexcept {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
-}
 
 }  // namespace tutti::launch

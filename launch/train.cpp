@@ -8,6 +8,7 @@
 #include "comm/mpi_session.h"
 #include "launch/command.h"
 #include "launch/command_line.h"
+#include "launch/output_thread.h"
 #include "launch/standard_output.h"
 #include "launch/train_job.h"
 
@@ -66,6 +67,7 @@ int run_or_refuse(TrainJob& job, const comm::Communicator& world) {
 int run_on_ranks(TrainOptions options) {
   const StopSignals signals;
   const IgnoredPipeSignal ignored;
+  OutputThread output;
   comm::BlockedCallGuard guard(RankWatch::kBlockedLimit);
   guard.beat("starting MPI");
   const comm::MpiSession session;
@@ -75,7 +77,7 @@ int run_on_ranks(TrainOptions options) {
   std::optional<TrainJob> job;
   try {
     watch.emplace(world, signals, guard);
-    job.emplace(session, world, *watch, crash_log, std::move(options));
+    job.emplace(session, world, *watch, crash_log, output, std::move(options));
     const int code = run_or_refuse(*job, world);
     watch->leave_together();
     return code;

@@ -20,7 +20,6 @@
 #include "launch/results.h"
 #include "launch/run_summary.h"
 #include "launch/show.h"
-#include "launch/standard_output.h"
 #include "launch/version.h"
 #include "partition/cost_model.h"
 #include "src/program/lane_allocator.h"
@@ -51,11 +50,12 @@ double idle_share(const partition::Plan& plan) {
 }  // namespace
 
 TrainJob::TrainJob(const comm::MpiSession& session, comm::MpiCommunicator& world, RankWatch& watch,
-                   train::CrashLog& crash_log, TrainOptions options)
+                   train::CrashLog& crash_log, OutputThread& output, TrainOptions options)
     : session_(session),
       world_(world),
       watch_(watch),
       crash_log_(crash_log),
+      shown_(output),
       options_(std::move(options)),
       started_(Clock::now()) {}
 
@@ -132,19 +132,24 @@ void TrainJob::open_output() {
 
 void TrainJob::choose_checkpoints() {
   nlohmann::json steps = nlohmann::json::object(), crashes = nlohmann::json::object();
+  nlohmann::json finished = nlohmann::json::array();
   watch_.together("choosing the checkpoints", [&] {
     if (!is_root() || !job_.run.resume) return;
     for (const train::ModelSpec& model : job_.models) {
-      const auto step = train::CheckpointStore(output_->models() / model.name).newest_good();
-      if (step) steps[model.name] = *step;
+      const std::filesystem::path folder = output_->models() / model.name;
+      const auto step = train::CheckpointStore(folder).newest_good();
+      if (!step) continue;
+      steps[model.name] = *step;
+      if (train::is_finished(folder, model, *step)) finished.push_back(model.name);
     }
     crashes = train::CrashLog::counts(output_->path() / kCrashLog);
   });
   const std::string run = fmt::format("{:x}-{}", std::chrono::system_clock::now().time_since_epoch().count(), getpid());
-  const auto chosen = nlohmann::json::parse(
-      comm::broadcast(world_, nlohmann::json{steps, crashes, run}.dump(), watch_.deadline("choosing the checkpoints")));
+  const auto chosen = nlohmann::json::parse(comm::broadcast(
+      world_, nlohmann::json{steps, crashes, run, finished}.dump(), watch_.deadline("choosing the checkpoints")));
   chosen.at(0).get_to(resume_steps_);
   chosen.at(1).get_to(crash_counts_);
+  chosen.at(3).get_to(finished_);
   crash_log_.open(job_.run.out / kCrashLog, chosen.at(2).get<std::string>());
 }
 
@@ -159,9 +164,12 @@ void TrainJob::place() {
   watch_.together("placing the models", [&] {
     std::vector<partition::ModelCost> costs;
     for (size_t i = 0; i < job_.models.size(); ++i) {
+      if (rest_of(i)) {
+        costs.push_back({.name = job_.models[i].name});  // no time, no bytes
+        continue;
+      }
       const partition::ModelCost cost = partition::predict_cost(job_.models[i], *programs_.of(job_.models[i]));
-      const int64_t steps_left = cost.step_count - resumed_step(i).value_or(0);
-      costs.push_back(partition::with_steps_left(cost, pause_reason(i).empty() ? steps_left : 0));
+      costs.push_back(partition::with_steps_left(cost, cost.step_count - resumed_step(i).value_or(0)));
     }
     plan_ = partition::place(costs, cluster);
   });
@@ -179,7 +187,7 @@ void TrainJob::build() {
     const comm::Team& team = plan_.models[i].team;
     if (team.position_of(world_.rank()) < 0) continue;
     members_.push_back(
-        {&job_.models[i], team, kFirstModelTag + 2 * static_cast<int>(i), resumed_step(i), pause_reason(i)});
+        {&job_.models[i], team, kFirstModelTag + 2 * static_cast<int>(i), resumed_step(i), rest_of(i)});
   }
   const auto notify = [this] {
     if (lanes_) lanes_->notify();
@@ -201,11 +209,12 @@ void TrainJob::build() {
   });
 }
 
-/// Each model keeps its two logs open, on the first member of its team.
+/// Each model that is trained keeps its two logs open, on the first member of its team.
 void TrainJob::check_open_files() const {
   constexpr int64_t kOthers = 256;  // libraries, messages, shards
   const int64_t models = std::ranges::count_if(
-      members_, [&](const train::Member& member) { return member.team.position_of(world_.rank()) == 0; });
+      members_,
+      [&](const train::Member& member) { return !member.rest && member.team.position_of(world_.rank()) == 0; });
   const int64_t needed = kOthers + 2 * models;
   const int64_t limit = raise_open_file_limit();
   if (needed <= limit) return;
@@ -220,13 +229,17 @@ std::optional<int64_t> TrainJob::resumed_step(size_t model) const {
   return step == resume_steps_.end() ? std::nullopt : std::optional(step->second);
 }
 
-std::string TrainJob::pause_reason(size_t model) const {
-  const auto crashes = crash_counts_.find(job_.models[model].name);
-  if (crashes == crash_counts_.end() || crashes->second < kCrashesToPause) return {};
-  return fmt::format(
-      "the process crashed {} times while it worked for this model; the others train on without it. Take its "
-      "lines out of {} to try again with --resume",
-      crashes->second, (job_.run.out / kCrashLog).string());
+/// Why a model is not trained; none when it is.
+std::optional<train::Rest> TrainJob::rest_of(size_t model) const {
+  const std::string& name = job_.models[model].name;
+  if (finished_.contains(name)) return train::Rest{train::ModelState::kFinished, {}};
+  const auto crashes = crash_counts_.find(name);
+  if (crashes == crash_counts_.end() || crashes->second < kCrashesToPause) return std::nullopt;
+  return train::Rest{
+      train::ModelState::kPaused,
+      fmt::format("the process crashed {} times while it worked for this model; the others train on without it. Take "
+                  "its lines out of {} to try again with --resume",
+                  crashes->second, (job_.run.out / kCrashLog).string())};
 }
 
 /// The placement went by predictions; here trial steps have measured what the lanes need.
@@ -249,7 +262,7 @@ void TrainJob::train() {
   if (is_root()) {
     std::vector<std::string> names;
     for (const train::ModelSpec& model : job_.models) names.push_back(model.name);
-    table_.emplace(std::move(names), std::chrono::duration<double>(job_.run.progress_seconds));
+    table_.emplace(std::move(names), std::chrono::duration<double>(job_.run.progress_seconds), shown_);
   }
   reports_.emplace(
       world_, kReportTag, std::chrono::duration<double>(job_.run.progress_seconds), [this] { return own_reports(); },
@@ -301,7 +314,7 @@ void TrainJob::print_headline() const {
   if (job_.run.resume) {
     text += fmt::format("{} of {} models go on from a checkpoint\n", resume_steps_.size(), job_.models.size());
   }
-  show(text);
+  shown_.show(text);
 }
 
 train::Reduction TrainJob::reduction() const {
@@ -310,9 +323,7 @@ train::Reduction TrainJob::reduction() const {
 
 nlohmann::json TrainJob::own_reports() const {
   nlohmann::json reports = nlohmann::json::array();
-  for (const auto& run : network_->runs()) {
-    if (run->is_first_member()) reports.push_back(report_of(run->spec(), run->report()));
-  }
+  for (const auto& [spec, report] : network_->reports()) reports.push_back(report_of(*spec, report));
   return reports;
 }
 
@@ -370,7 +381,7 @@ int TrainJob::conclude() {
     if (!written && code == kDone) code = kInternal;
     std::vector<ModelResult> results = results_of(reports);
     sort_best_first(results, deciding_metric(results, ""));
-    show(fmt::format("\n{}", model_table(results)));
+    shown_.show(fmt::format("\n{}", model_table(results)));
   }
   write_trace();
   code = std::stoi(comm::broadcast(world_, std::to_string(code), watch_.deadline("ending together")));

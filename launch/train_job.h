@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@
 #include "launch/live_table.h"
 #include "launch/memory_sampler.h"
 #include "launch/output_folder.h"
+#include "launch/output_thread.h"
 #include "launch/rank_watch.h"
 #include "launch/report_exchange.h"
 #include "partition/placement.h"
@@ -44,7 +46,7 @@ struct TrainOptions {
 class TrainJob {
  public:
   TrainJob(const comm::MpiSession& session, comm::MpiCommunicator& world, RankWatch& watch, train::CrashLog& crash_log,
-           TrainOptions options);
+           OutputThread& output, TrainOptions options);
   ~TrainJob();
 
   /// Collective. Returns the exit code, the same on all ranks. Throws UsageError on all ranks alike; anything else
@@ -60,7 +62,7 @@ class TrainJob {
   void place();
   void build();
   std::optional<int64_t> resumed_step(size_t model) const;
-  std::string pause_reason(size_t model) const;
+  std::optional<train::Rest> rest_of(size_t model) const;
   void check_open_files() const;
   void check_memory() const;
   void train();
@@ -80,12 +82,14 @@ class TrainJob {
   comm::MpiCommunicator& world_;
   RankWatch& watch_;
   train::CrashLog& crash_log_;
+  OutputThread& shown_;
   TrainOptions options_;
   Job job_;
   std::vector<CpuShare> shares_;  // by rank
   LaneChoice lanes_choice_;
   std::optional<OutputFolder> output_;  // rank 0
   std::map<std::string, int64_t> resume_steps_;
+  std::set<std::string> finished_;               // by an earlier run
   std::map<std::string, int64_t> crash_counts_;  // of models that crashed the process before
   partition::Plan plan_;
   comm::ExchangeQueue queue_;
