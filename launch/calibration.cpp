@@ -71,10 +71,7 @@ void to_json(nlohmann::json& json, const Calibration& calibration) {
     json["ranks"].push_back(json_of(calibration.ranks[r]));
     json["ranks"].back()["speed"] = calibration.speed(r);
   }
-  for (const LinkSpeed& measured : calibration.links) {
-    json["links"].push_back({{"ranks", {measured.from, measured.to}}});
-    json["links"].back().update(json_of(measured.link));
-  }
+  for (const LinkSpeed& measured : calibration.links) json["links"].push_back(json_of(measured));
   for (const SumTime& sum : calibration.sums) {
     json["sums"].push_back(
         {{"bytes", sum.bytes}, {"seconds", sum.seconds}, {"predicted_seconds", sum.predicted_seconds}});
@@ -90,15 +87,22 @@ LaneSpeed lane_speed_from(const nlohmann::json& json) {
           json.at("instruction_seconds")};
 }
 
+nlohmann::json json_of(const LinkSpeed& measured) {
+  nlohmann::json json = json_of(measured.link);
+  json["ranks"] = {measured.from, measured.to};
+  return json;
+}
+
+LinkSpeed link_speed_from(const nlohmann::json& json) {
+  return {json.at("ranks").at(0), json.at("ranks").at(1), {json.at("latency_seconds"), json.at("seconds_per_byte")}};
+}
+
 Calibration read_calibration(const std::filesystem::path& file) {
   Calibration calibration;
   try {
     const auto json = nlohmann::json::parse(read_text(file).value_or(""));
     for (const auto& lane : json.at("ranks")) calibration.ranks.push_back(lane_speed_from(lane));
-    for (const auto& link : json.at("links")) {
-      calibration.links.push_back(
-          {link.at("ranks").at(0), link.at("ranks").at(1), {link.at("latency_seconds"), link.at("seconds_per_byte")}});
-    }
+    for (const auto& link : json.at("links")) calibration.links.push_back(link_speed_from(link));
     for (const auto& sum : json.at("sums")) {
       calibration.sums.push_back({sum.at("bytes"), sum.at("seconds"), sum.at("predicted_seconds")});
     }

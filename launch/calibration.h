@@ -57,6 +57,10 @@ void to_json(nlohmann::json& json, const Calibration& calibration);
 /// An entry of "ranks".
 LaneSpeed lane_speed_from(const nlohmann::json& json);
 
+/// An entry of "links".
+nlohmann::json json_of(const LinkSpeed& measured);
+LinkSpeed link_speed_from(const nlohmann::json& json);
+
 /// Reads a file that `tutti calibrate --out` wrote. Throws UsageError naming the file and the missing key.
 Calibration read_calibration(const std::filesystem::path& file);
 

@@ -25,6 +25,7 @@ constexpr int kSumTag = 4;
 constexpr size_t kSmallBytes = 64;
 constexpr size_t kLargeBytes = 4 << 20;
 constexpr int kRepeats = 20;
+constexpr int kMostRanksForAllPairs = 32;
 
 /// Looks without sleeping: a pause between looks would be measured too.
 void wait(const std::function<bool()>& done, const comm::Deadline& deadline, int other) {
@@ -39,27 +40,27 @@ void wait(const std::unique_ptr<comm::Pending>& pending, const comm::Deadline& d
   wait([&] { return pending->test(); }, deadline, other);
 }
 
-/// The least time of one way, as rank 0 sees it.
-double one_way_seconds(comm::Communicator& communicator, const comm::Deadline& deadline, int other, size_t bytes) {
+/// The least time of one way, as the first of the two sees it.
+double one_way_seconds(comm::Communicator& communicator, const comm::Deadline& deadline, RankPair pair, size_t bytes) {
   std::vector<std::byte> buffer(bytes);
   double least = 1e300;
   for (int repeat = 0; repeat < kRepeats; ++repeat) {
     const auto began = Clock::now();
-    if (communicator.rank() == 0) {
-      wait(communicator.send(buffer, other, kPingTag), deadline, other);
-      wait(communicator.receive(buffer, other, kPongTag), deadline, other);
+    if (communicator.rank() == pair.first) {
+      wait(communicator.send(buffer, pair.second, kPingTag), deadline, pair.second);
+      wait(communicator.receive(buffer, pair.second, kPongTag), deadline, pair.second);
     } else {
-      wait(communicator.receive(buffer, 0, kPingTag), deadline, 0);
-      wait(communicator.send(buffer, 0, kPongTag), deadline, 0);
+      wait(communicator.receive(buffer, pair.first, kPingTag), deadline, pair.first);
+      wait(communicator.send(buffer, pair.first, kPongTag), deadline, pair.first);
     }
     least = std::min(least, std::chrono::duration<double>(Clock::now() - began).count() / 2);
   }
   return least;
 }
 
-partition::Link measure_link(comm::Communicator& communicator, const comm::Deadline& deadline, int other) {
-  const double small = one_way_seconds(communicator, deadline, other, kSmallBytes);
-  const double large = one_way_seconds(communicator, deadline, other, kLargeBytes);
+partition::Link measure_link(comm::Communicator& communicator, const comm::Deadline& deadline, RankPair pair) {
+  const double small = one_way_seconds(communicator, deadline, pair, kSmallBytes);
+  const double large = one_way_seconds(communicator, deadline, pair, kLargeBytes);
   const double per_byte = std::max(large - small, 1e-12) / static_cast<double>(kLargeBytes - kSmallBytes);
   return {std::max(small - per_byte * static_cast<double>(kSmallBytes), 0.0), per_byte};
 }
@@ -96,14 +97,25 @@ double sum_seconds(comm::Communicator& communicator, const comm::Deadline& deadl
 
 }  // namespace
 
+std::vector<RankPair> pairs_to_measure(int rank_count) {
+  std::vector<RankPair> pairs;
+  for (int distance = 1; distance < rank_count; rank_count <= kMostRanksForAllPairs ? ++distance : distance *= 2) {
+    for (int first = 0; first + distance < rank_count; ++first) pairs.push_back({first, first + distance});
+  }
+  return pairs;
+}
+
 std::vector<LinkSpeed> measure_links(comm::Communicator& communicator, const comm::Deadline& deadline) {
-  std::vector<LinkSpeed> links;
-  for (int other = 1; other < communicator.size(); ++other) {
+  nlohmann::json own = nlohmann::json::array();
+  for (const RankPair pair : pairs_to_measure(communicator.size())) {
     comm::barrier(communicator, deadline);
-    if (communicator.rank() == 0 || communicator.rank() == other) {
-      const partition::Link link = measure_link(communicator, deadline, other);
-      if (communicator.rank() == 0) links.push_back({0, other, link});
-    }
+    if (communicator.rank() != pair.first && communicator.rank() != pair.second) continue;
+    const partition::Link link = measure_link(communicator, deadline, pair);
+    if (communicator.rank() == pair.first) own.push_back(json_of(LinkSpeed{pair.first, pair.second, link}));
+  }
+  std::vector<LinkSpeed> links;
+  for (const std::string& text : comm::gather(communicator, own.dump(), deadline)) {
+    for (const auto& link : nlohmann::json::parse(text)) links.push_back(link_speed_from(link));
   }
   return links;
 }
