@@ -142,6 +142,17 @@ TEST_F(CheckpointStoreTest, ReplacesWeightsAsAWhole) {
   EXPECT_TRUE(at::equal(final_weight(), checkpoint(2).weights[0].tensor));
 }
 
+TEST_F(CheckpointStoreTest, TellsWhetherWeightsAreThoseOfAStep) {
+  const CheckpointStore store(folder_);
+  for (int64_t step : {10, 20}) store.write(checkpoint(step), 2);
+  EXPECT_FALSE(store.holds_weights_of("final", 20)) << "there are none";
+  store.write_weights("final", checkpoint(20).weights);
+  EXPECT_TRUE(store.holds_weights_of("final", 20));
+  EXPECT_FALSE(store.holds_weights_of("final", 10));
+  fs::resize_file(folder_ / "final/weights.safetensors", 64);
+  EXPECT_FALSE(store.holds_weights_of("final", 20)) << "cut short";
+}
+
 TEST_F(CheckpointStoreTest, LeavesThePreviousWeightsAloneWhenThereIsNoSpace) {
   const CheckpointStore store(folder_);
   store.write_weights("final", checkpoint(1).weights);

@@ -138,7 +138,7 @@ std::vector<int64_t> CheckpointStore::steps() const {
   return steps;
 }
 
-nlohmann::json CheckpointStore::description(int64_t step) const {
+nlohmann::json CheckpointStore::manifest(int64_t step) const {
   const fs::path file = step_folder(step) / kManifest;
   std::ifstream stream(file);
   nlohmann::json manifest = nlohmann::json::parse(stream, nullptr, /*allow_exceptions=*/false);
@@ -154,6 +154,11 @@ nlohmann::json CheckpointStore::description(int64_t step) const {
     throw CheckpointError("checkpoint: expected step " + std::to_string(step) + " in " + file.string() +
                           ", found another; the folder was renamed");
   }
+  return manifest;
+}
+
+nlohmann::json CheckpointStore::description(int64_t step) const {
+  nlohmann::json manifest = this->manifest(step);
   for (const char* name : {kWeights, kState}) {
     if (found_fingerprint(step_folder(step) / name) != manifest["files"].value(name, nlohmann::json())) {
       throw CheckpointError(
@@ -162,6 +167,13 @@ nlohmann::json CheckpointStore::description(int64_t step) const {
     }
   }
   return manifest;
+}
+
+bool CheckpointStore::holds_weights_of(const std::string& name, int64_t step) const {
+  const fs::path weights = folder_ / name / kWeights;
+  std::error_code none;
+  return fs::exists(weights, none) &&
+         found_fingerprint(weights) == manifest(step)["files"].value(kWeights, nlohmann::json());
 }
 
 bool CheckpointStore::is_good(int64_t step) const {

@@ -56,8 +56,14 @@ class CheckpointStore {
   /// Opens step_N/; throws CheckpointError naming the file that differs from the manifest.
   StoredCheckpoint open(int64_t step) const;
 
-  /// The description alone.
+  /// The manifest of step_N/ alone: its files are not looked at. Throws CheckpointError when it is not complete.
+  nlohmann::json manifest(int64_t step) const;
+
+  /// The manifest of a step_N/ whose files match it. Throws CheckpointError naming the file that does not.
   nlohmann::json description(int64_t step) const;
+
+  /// True when FOLDER/NAME/weights.safetensors has the bytes that step_N/ has, by size and checksum.
+  bool holds_weights_of(const std::string& name, int64_t step) const;
 
   /// Replaces FOLDER/NAME/weights.safetensors as a whole (final/, best/). Throws as write() does.
   void write_weights(const std::string& name, const std::vector<NamedTensor>& weights) const;

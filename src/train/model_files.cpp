@@ -97,9 +97,7 @@ void warn_of_other_environment(const nlohmann::json& description) {
 
 }  // namespace
 
-std::string spec_hash(const ModelSpec& spec) {
-  return fmt::format("{:016x}", data::fnv_hash(spec.source.dump()));
-}
+std::string spec_hash(const ModelSpec& spec) { return fmt::format("{:016x}", data::fnv_hash(spec.source.dump())); }
 
 Checkpoint make_checkpoint(const ModelSpec& spec, const graph::Graph& graph, const ModelMemory& memory,
                            const Progress& progress) {
@@ -118,14 +116,19 @@ Checkpoint make_checkpoint(const ModelSpec& spec, const graph::Graph& graph, con
   return checkpoint;
 }
 
-Progress restore(const StoredCheckpoint& checkpoint, const ModelSpec& spec, const graph::Graph& graph,
-                 ModelMemory& memory) {
-  if (checkpoint.description.at("spec_hash") != spec_hash(spec)) {
+Progress progress_of(const nlohmann::json& manifest, const ModelSpec& spec) {
+  if (manifest.at("spec_hash") != spec_hash(spec)) {
     throw CheckpointError(
         fmt::format("checkpoint of step {}: expected the settings of hash {}, found {}; it belongs to a "
                     "model with other settings",
-                    checkpoint.step, spec_hash(spec), checkpoint.description.at("spec_hash").dump()));
+                    manifest.at("step").dump(), spec_hash(spec), manifest.at("spec_hash").dump()));
   }
+  return manifest.at("progress").get<Progress>();
+}
+
+Progress restore(const StoredCheckpoint& checkpoint, const ModelSpec& spec, const graph::Graph& graph,
+                 ModelMemory& memory) {
+  Progress progress = progress_of(checkpoint.description, spec);
   warn_of_other_environment(checkpoint.description);
   for (size_t p = 0; p < graph.parameters.size(); ++p) {
     read_exactly(checkpoint.weights, graph.parameters[p].name, memory.parameter_views[p]);
@@ -133,7 +136,7 @@ Progress restore(const StoredCheckpoint& checkpoint, const ModelSpec& spec, cons
   for_each_state(spec, graph, memory, [&](const std::string& name, const at::Tensor& tensor) {
     read_exactly(checkpoint.state, name, tensor);
   });
-  return checkpoint.description.at("progress").get<Progress>();
+  return progress;
 }
 
 void load_weights(const fs::path& path, const graph::Graph& graph, ModelMemory& memory) {

@@ -20,6 +20,10 @@ namespace tutti::train {
 Checkpoint make_checkpoint(const ModelSpec& spec, const graph::Graph& graph, const ModelMemory& memory,
                            const Progress& progress);
 
+/// The progress that the manifest of a checkpoint records. Throws CheckpointError when it belongs to a model with other
+/// settings.
+Progress progress_of(const nlohmann::json& manifest, const ModelSpec& spec);
+
 /// Reads a checkpoint's tensors to their places in memory and returns its progress. Throws CheckpointError naming the
 /// tensor that is absent or has another shape or type.
 Progress restore(const StoredCheckpoint& checkpoint, const ModelSpec& spec, const graph::Graph& graph,

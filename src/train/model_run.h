@@ -1,51 +1,29 @@
-// One model's training on one rank: a state machine which lanes and the communication thread drive.
+// One model's run on one rank: the order of its training's pieces, which lanes and the communication thread drive.
 #ifndef TUTTI_SRC_TRAIN_MODEL_RUN_H
 #define TUTTI_SRC_TRAIN_MODEL_RUN_H
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
-#include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
-#include <vector>
 
-#include "src/program/program.h"
-#include "src/train/calendar.h"
-#include "src/train/evaluation.h"
-#include "src/train/grain_sum.h"
-#include "src/train/grain_trainer.h"
+#include "src/train/grain_desk.h"
 #include "src/train/lane.h"
-#include "src/train/model_files.h"
-#include "src/train/model_memory.h"
-#include "src/train/model_spec.h"
-#include "src/train/model_update.h"
-#include "src/train/progress.h"
-#include "src/train/run_report.h"
+#include "src/train/model_training.h"
 #include "src/train/team_exchange.h"
-#include "src/train/trace.h"
 
 namespace tutti::train {
 
 /// What a ModelRun is made of.
 struct ModelRunSetup {
-  const ModelSpec* spec = nullptr;
-  std::shared_ptr<const program::Program> program;
-  /// The model's own graph: equal to the program's but for names and first values, which models of a group may differ
-  /// in.
-  std::shared_ptr<const graph::Graph> graph;
+  TrainingSetup training;  ///< without `files` and `slot_count`, which follow from what stands below
   TeamLine line;
   int rank = 0;
   int64_t lane_count = 1;
-  std::filesystem::path folder;               ///< OUT/models/NAME
-  const StoredCheckpoint* resumed = nullptr;  ///< null: from the start
-  const std::atomic<bool>* stop = nullptr;    ///< set when the job should stop at the next step boundary
-  std::function<void()> notify;               ///< called when there may be work for a lane again
-  Trace* trace = nullptr;
-  std::string pause_reason;  ///< not empty: the model is not trained, and says so
+  const std::atomic<bool>* stop = nullptr;  ///< set when the job should stop at the next step boundary
+  std::function<void()> notify;             ///< called when there may be work for a lane again
 };
 
 /// The step, as lanes see it:
@@ -58,8 +36,7 @@ struct ModelRunSetup {
 /// word of the next sum.
 class ModelRun {
  public:
-  /// Requires that the memory has the layout that layout_for() gives. Throws what DataSet, safetensors and checkpoints
-  /// throw.
+  /// Requires that the memory has the layout that layout_for() gives. Throws what ModelTraining does.
   ModelRun(ModelRunSetup setup, ModelMemory memory);
 
   /// The memory a model needs on this rank.
@@ -67,35 +44,29 @@ class ModelRun {
                                 int64_t lane_count);
 
   /// Any thread: true when a lane that calls work() would find something to do.
-  bool has_work() const;
+  bool has_work() const { return desk_.has_work(); }
 
   /// A lane works for this model until `until`, or until nothing is left that it could do now.
   void work(Lane& lane, std::chrono::steady_clock::time_point until);
 
   /// Any thread: how much of the training is done, 0 to 1.
-  double done_fraction() const;
-  bool ended() const;
-  ModelReport report() const { return report_.get(); }
+  double done_fraction() const { return training_.done_fraction(); }
+  bool ended() const { return desk_.ended(); }
+  ModelReport report() const { return training_.report(); }
 
-  const ModelSpec& spec() const { return *setup_.spec; }
-  bool is_first_member() const { return first_member_; }
+  const ModelSpec& spec() const { return training_.spec(); }
+  bool is_first_member() const { return training_.writes_files(); }
 
  private:
-  enum class Stage { kTrain, kUpdate, kShared, kEvaluate, kConclude, kWaiting, kEnded };
   enum class AfterShare { kEvaluate, kWrite };
-  struct Claim {
-    Stage stage = Stage::kWaiting;  // kWaiting: nothing to do
-    int64_t grain = 0;
-    int buffer = 0;
-    int slot = 0;
-  };
 
-  std::optional<Claim> claim();
   void advance(Lane& lane, const Claim& claim);
   template <typename Action>
   void guard(const Action& action);
   void run_grain(Lane& lane, const Claim& claim);
-  void finish_sum(GrainSum& sum, Stage next);
+  std::vector<double> compute(Lane& lane, const Claim& claim);
+  void finish_sum(Stage summed, Stage next);
+  void post(Stage summed, Stage next, comm::Word word);
   void update();
   void settle_epoch();
   void share_then(AfterShare next);
@@ -103,53 +74,30 @@ class ModelRun {
   void conclude();
   void settle_step();
   void write();
-  bool store(bool last);
-  void write_best();
-  void begin(Stage stage);
-  void begin_step();
+  void begin_grains(Stage stage);
   void end(ModelState state, const std::string& reason = {});
-  void log_epoch(const nlohmann::json& results);
-  bool alone() const { return setup_.line.team.runs.size() == 1; }
-  bool is_done() const { return calendar_.is_done(progress_.step) || progress_.stopped_early; }
+  bool alone() const { return line_.team.runs.size() == 1; }
   void keep_error(const std::exception& error);
   bool has_error() const;
   std::string take_error();
 
-  ModelRunSetup setup_;
-  ModelMemory memory_;
-  TrainingSource source_;
-  Calendar calendar_;
+  TeamLine line_;
   comm::GrainRun run_;
-  bool first_member_;
-  int64_t slot_count_;
-  GrainTrainer trainer_;
-  Evaluation evaluation_;
-  ModelUpdate updater_;
-  GrainSum gradient_sum_, evaluation_sum_;
-  std::optional<ModelFiles> files_;  // the first member's
+  const std::atomic<bool>* stop_;
+  std::function<void()> notify_;
+  Trace* trace_;
+  ModelTraining training_;
+  GrainDesk desk_;
 
-  // Guarded by mutex_: which stage there is work in, and what of it is taken.
-  mutable std::mutex mutex_;
-  Stage stage_ = Stage::kWaiting;
-  bool stage_taken_ = false;
-  int64_t visitor_count_ = 0;
-  int64_t next_grain_ = 0;
-  std::vector<int> free_slots_;
-  std::string error_;
+  mutable std::mutex error_mutex_;
+  std::string error_;  // guarded by error_mutex_
 
   // Touched by one thread at a time: whoever holds the stage.
-  Progress progress_;
   SumOutcome outcome_;
   int summed_buffer_ = 0;
   AfterShare after_share_ = AfterShare::kWrite;
   bool stopping_ = false;
-  bool checkpoint_voted_ = false;
-  int64_t shared_step_ = -1;
-  std::chrono::steady_clock::time_point last_checkpoint_;
-  const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
-
-  std::atomic<int64_t> steps_done_ = 0;
-  RunReport report_;
+  int64_t shared_step_;
 };
 
 }  // namespace tutti::train

@@ -1,6 +1,7 @@
 #include "src/train/unified_network.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <optional>
@@ -51,25 +52,36 @@ std::optional<int64_t> tried_region_bytes(const ModelSpec& spec,
 UnifiedNetwork::UnifiedNetwork(const std::vector<Member>& members, Programs& programs,
                                const UnifiedNetworkOptions& options)
     : options_(options), programs_(programs) {
-  for (const Member& member : members) {
-    try {
-      prepare(member);
-    } catch (const std::exception& error) {
-      faults_.push_back(fmt::format("model {}: {}", member.spec->name, error.what()));
-    }
-  }
+  for (const Member& member : members) admit(member);
   std::vector<ModelLayout> layouts;
   std::vector<const graph::Graph*> graphs;
   for (const Prepared& prepared : prepared_) {
     layouts.push_back(prepared.layout);
     graphs.push_back(prepared.graph.get());
+    streams_.add(prepared.member->spec->data);
   }
   fused_ = std::make_unique<FusedBuffers>(layouts, graphs);
   memory_.fused_bytes = fused_->size_bytes();
-  for (const Member& member : members) streams_.add(member.spec->data);
   memory_.stream_bytes = streams_.most_bytes(options_.lane_count);
   memory_.region_bytes = predicted_bytes_;
   for (const auto& [key, bytes] : measured_) memory_.region_bytes = std::max(memory_.region_bytes, bytes);
+}
+
+void UnifiedNetwork::admit(const Member& member) {
+  try {
+    member.rest ? put_to_rest(member) : prepare(member);
+  } catch (const std::exception& error) {
+    faults_.push_back(fmt::format("model {}: {}", member.spec->name, error.what()));
+  }
+}
+
+void UnifiedNetwork::put_to_rest(const Member& member) {
+  if (member.team.position_of(options_.rank) != 0) return;
+  const ModelSpec& spec = *member.spec;
+  const std::filesystem::path folder = options_.models_folder / spec.name;
+  resting_.push_back({&spec, report_at_rest(folder, spec, member.resumed_step, *member.rest)});
+  const ModelReport& report = resting_.back().report;
+  if (report.state == ModelState::kPaused) spdlog::warn("model {} is paused: {}", spec.name, report.reason);
 }
 
 void UnifiedNetwork::prepare(const Member& member) {
@@ -78,7 +90,7 @@ void UnifiedNetwork::prepare(const Member& member) {
   const comm::GrainRun& run = member.team.runs.at(static_cast<size_t>(member.team.position_of(options_.rank)));
   prepared.layout = ModelRun::layout_for(spec, *prepared.graph, run, options_.lane_count);
   const std::string shape = trial_shape(spec, *prepared.program);
-  if (!measured_.contains(shape) && member.pause_reason.empty()) {
+  if (!measured_.contains(shape)) {
     // A prediction says nothing of the gaps that a region's first fit leaves, and nothing of other models of this
     // shape.
     if (const auto tried = tried_region_bytes(spec, prepared.program)) {
@@ -107,9 +119,17 @@ std::vector<ModelRun*> UnifiedNetwork::start_runs() {
       std::optional<StoredCheckpoint> resumed;
       if (member.resumed_step) resumed = CheckpointStore(folder).open(*member.resumed_step);
       ModelMemory memory(prepared.layout, *prepared.graph, *fused_);
-      ModelRunSetup setup{member.spec,   prepared.program,    prepared.graph, line_of(member),
-                          options_.rank, options_.lane_count, folder,         resumed ? &*resumed : nullptr,
-                          options_.stop, options_.notify,     options_.trace, member.pause_reason};
+      ModelRunSetup setup{.training = {.spec = member.spec,
+                                       .program = prepared.program,
+                                       .graph = prepared.graph,
+                                       .folder = folder,
+                                       .resumed = resumed ? &*resumed : nullptr,
+                                       .trace = options_.trace},
+                          .line = line_of(member),
+                          .rank = options_.rank,
+                          .lane_count = options_.lane_count,
+                          .stop = options_.stop,
+                          .notify = options_.notify};
       runs_.push_back(std::make_unique<ModelRun>(std::move(setup), std::move(memory)));
       started.push_back(runs_.back().get());
     } catch (const std::exception& error) {
@@ -117,6 +137,14 @@ std::vector<ModelRun*> UnifiedNetwork::start_runs() {
     }
   }
   return started;
+}
+
+std::vector<ReportedModel> UnifiedNetwork::reports() const {
+  std::vector<ReportedModel> reports = resting_;
+  for (const auto& run : runs_) {
+    if (run->is_first_member()) reports.push_back({&run->spec(), run->report()});
+  }
+  return reports;
 }
 
 }  // namespace tutti::train

@@ -14,6 +14,7 @@
 
 #include "src/program/program.h"
 #include "src/train/model_memory.h"
+#include "src/train/model_rest.h"
 #include "src/train/model_run.h"
 #include "src/train/model_spec.h"
 #include "src/train/streamed_sets.h"
@@ -27,7 +28,13 @@ struct Member {
   comm::Team team;
   int tag = 0;
   std::optional<int64_t> resumed_step;  ///< the checkpoint to go on from; none = from the start
-  std::string pause_reason;             ///< not empty: it is not trained now, nor tried
+  std::optional<Rest> rest;             ///< it is not trained now, nor tried, and owns no memory
+};
+
+/// How a model stands.
+struct ReportedModel {
+  const ModelSpec* spec = nullptr;
+  ModelReport report;
 };
 
 struct UnifiedNetworkOptions {
@@ -80,7 +87,9 @@ class UnifiedNetwork {
   /// The models' runs, once the lanes exist. Call once.
   std::vector<ModelRun*> start_runs();
 
-  const std::vector<std::unique_ptr<ModelRun>>& runs() const { return runs_; }
+  /// Any thread, once the runs have started: how the models stand of whose team this rank is the first member.
+  std::vector<ReportedModel> reports() const;
+
   MemoryReport memory() const { return memory_; }
   const StreamedSets& streams() const { return streams_; }
 
@@ -91,7 +100,9 @@ class UnifiedNetwork {
     std::shared_ptr<const program::Program> program;
     ModelLayout layout;
   };
+  void admit(const Member& member);
   void prepare(const Member& member);
+  void put_to_rest(const Member& member);
   TeamLine line_of(const Member& member) const;
 
   UnifiedNetworkOptions options_;
@@ -101,6 +112,7 @@ class UnifiedNetwork {
   int64_t predicted_bytes_ = 0;              // the same for models whose trial failed, the greatest
   std::unique_ptr<FusedBuffers> fused_;
   std::vector<std::unique_ptr<ModelRun>> runs_;
+  std::vector<ReportedModel> resting_;  // those of whose team this rank is the first member
   std::vector<std::string> faults_;
   MemoryReport memory_;
   StreamedSets streams_;

@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 
-from tutti_runs import Runs, expect_equal, fail, newest_step, program, rank_processes, results
+from tutti_runs import Runs, expect_equal, fail, newest_step, program, rank_processes, results, summary
 
 ranks = int(sys.argv[1])
 trials = int(sys.argv[2]) if len(sys.argv) > 2 else 3
@@ -43,6 +43,47 @@ def kill_a_rank(out, after_seconds):
     return process.returncode != 0
 
 
+DESCRIPTIONS = ("model.yaml", "model.py")  # every start writes them anew
+
+
+def files_of(out, skipped=()):
+    """{path: (time of the last change, bytes)} of all that training wrote of the models that are not skipped."""
+    files = [path for path in (out / "models").rglob("*") if path.is_file() and path.name not in DESCRIPTIONS]
+    return {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in files
+            if path.relative_to(out / "models").parts[0] not in skipped}
+
+
+def reports(out):
+    return sorted(summary(out)["models"], key=lambda report: report["name"])
+
+
+def tracked_bytes(out):
+    return sum(rank["memory_bytes"]["tracked"] for rank in summary(out)["ranks"])
+
+
+def check_finished_models_rest(out):
+    """Resumed once all models have finished, and once one of them has lost its final weights."""
+    told, tracked = reports(out), tracked_bytes(out)
+    unfinished = "dropout-4"
+    for again in {ranks, 2}:
+        for touched in ((), (unfinished,)):
+            if touched:
+                (out / "models" / unfinished / "final/weights.safetensors").unlink()
+            before = files_of(out, touched)
+            runs.train(job, again, *CADENCE, "--resume", out=out)
+            where = f"finished models, resumed on {again} ranks, {touched} to be finished"
+            after = files_of(out, touched)
+            changed = [str(path) for path in before.keys() | after.keys() if before.get(path) != after.get(path)]
+            if changed:
+                fail(f"{where}: expected these files untouched: {changed}")
+            if reports(out) != told:
+                fail(f"{where}: expected the reports {told}, found {reports(out)}")
+            if not tracked_bytes(out) < tracked / 4:
+                fail(f"{where}: expected much less than the {tracked} bytes of the whole training to be tracked, found "
+                     f"{tracked_bytes(out)}")
+    expect_equal(reference, results(out), "finished models, resumed")
+
+
 with Runs() as runs:
     runs.make_data()
     job = runs.write_job(epochs=12)
@@ -64,3 +105,5 @@ with Runs() as runs:
                                               f"lanes from steps {done}")
     if lost < trials - 1 or middle == 0:
         fail(f"expected trials that lose steps and resume in mid-epoch, found {lost} and {middle} of {trials}")
+    out = runs.train(job, ranks, *CADENCE)
+    check_finished_models_rest(out)
