@@ -73,6 +73,7 @@ hid_t native_type(ElementType type) {
 }
 
 constexpr int64_t kMaxTextBytes = int64_t{256} << 20;
+constexpr int64_t kMaxNumbers = int64_t{16} << 20;
 
 constexpr ElementType kElementTypes[] = {ElementType::kUint8,  ElementType::kInt8,  ElementType::kInt16,
                                          ElementType::kInt32,  ElementType::kInt64, ElementType::kFloat32,
@@ -214,6 +215,12 @@ int64_t Hdf5Object::integer_attribute(const std::string& attribute) const {
 std::vector<double> Hdf5Object::number_attribute(const std::string& attribute) const {
   const LibraryLock lock;
   const OpenAttribute opened = open_attribute(handle_.id(), name_, attribute);
+  if (opened.count > kMaxNumbers) {
+    throw Hdf5Error(
+        fmt::format("{}: attribute '{}': expected at most {} numbers, found {}; the file is damaged, or not a shard: "
+                    "make it again",
+                    name_, attribute, kMaxNumbers, opened.count));
+  }
   std::vector<double> values(static_cast<size_t>(opened.count));
   check_hdf5(H5Aread(opened.handle.id(), H5T_NATIVE_DOUBLE, values.data()), name_, "read the attribute " + attribute);
   return values;
@@ -230,13 +237,12 @@ std::vector<std::string> Hdf5Object::text_list_attribute(const std::string& attr
   const std::string action = fmt::format("read the attribute '{}'", attribute);
   const OpenAttribute opened = open_attribute(handle_.id(), name_, attribute);
   const Hdf5Handle type = owned(H5Aget_type(opened.handle.id()), H5Tclose, name_, action);
-  std::vector<std::string> texts;
+  // To read a damaged text of variable length can crash the library.
   if (check_hdf5(H5Tis_variable_str(type.id()), name_, action) > 0) {
-    std::vector<char*> pointers(static_cast<size_t>(opened.count));
-    check_hdf5(H5Aread(opened.handle.id(), type.id(), pointers.data()), name_, action);
-    for (const char* pointer : pointers) texts.emplace_back(pointer == nullptr ? "" : pointer);
-    check_hdf5(H5Dvlen_reclaim(type.id(), opened.space.id(), H5P_DEFAULT, pointers.data()), name_, action);
-    return texts;
+    throw Hdf5Error(fmt::format(
+        "{}: attribute '{}': expected text of fixed width, found variable length; make the shard again with "
+        "`tutti shard`",
+        name_, attribute));
   }
   if (H5Tget_class(type.id()) != H5T_STRING) {
     throw Hdf5Error(fmt::format("{}: attribute '{}': expected text", name_, attribute));
@@ -248,6 +254,7 @@ std::vector<std::string> Hdf5Object::text_list_attribute(const std::string& attr
                     "damaged, or not a shard: make it again",
                     name_, attribute, kMaxTextBytes, opened.count, width));
   }
+  std::vector<std::string> texts;
   std::string all(width * static_cast<size_t>(opened.count), '\0');
   check_hdf5(H5Aread(opened.handle.id(), type.id(), all.data()), name_, action);
   for (int64_t i = 0; i < opened.count; ++i) {

@@ -193,6 +193,10 @@ void CsvSource::find_targets() {
                                   lines_.name(), target, has_header_ ? "" : " (there is no header)", width - 1) +
                       separator_hint(names_));
     }
+    if (std::find(target_columns_.begin(), target_columns_.end(), column) != target_columns_.end()) {
+      throw DataError(fmt::format("{}: target '{}': expected each target once, found {} a second time; leave one out",
+                                  lines_.name(), target, column_name(column)));
+    }
     target_columns_.push_back(column);
   }
   for (size_t column = 0; column < width; ++column) {

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <csignal>
@@ -211,6 +212,16 @@ TEST_F(DataSetFiles, NameTheShardWhoseFieldsDiffer) {
                     HasSubstr("found /inputs/x uint8 [2, 3, 5]")));
   write_shard(folder_ / "train-1.h5", {.first_row = 9000, .row_count = 100, .mean = {1}, .deviation = {2}});
   EXPECT_THAT(message_of([&] { open(); }), AllOf(HasSubstr("train-1.h5"), HasSubstr("same mean")));
+}
+
+TEST_F(DataSetFiles, OpenNothingButRegularFiles) {
+  ASSERT_EQ(::mkfifo((folder_ / "pipe.h5").c_str(), 0600), 0);
+  const auto message = [](const std::filesystem::path& path) {
+    return message_of([&] { DataSet::open({path.string()}); });
+  };
+  EXPECT_THAT(message(folder_ / "pipe.h5"), HasSubstr("pipe.h5: expected a shard, a regular file, found a pipe"));
+  EXPECT_THAT(message(folder_.path()), HasSubstr("found a folder"));
+  EXPECT_THAT(message("/dev/zero"), HasSubstr("found a device"));
 }
 
 TEST_F(DataSetFiles, NameAFileThatIsNoShard) {

@@ -123,6 +123,31 @@ TEST(Hdf5File, KeepsAttributes) {
   EXPECT_THAT(message_of<Hdf5Error>([&] { file.text_attribute("count"); }), HasSubstr("expected text"));
 }
 
+TEST(Hdf5File, RefusesTextOfVariableLength) {
+  const TemporaryFolder folder;
+  const hid_t file = H5Fcreate((folder / "a.h5").c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  const hid_t text = H5Tcopy(H5T_C_S1);
+  H5Tset_size(text, H5T_VARIABLE);
+  const hid_t space = H5Screate(H5S_SCALAR);
+  const hid_t attribute = H5Acreate2(file, "format", text, space, H5P_DEFAULT, H5P_DEFAULT);
+  const char* value = "tutti";
+  H5Awrite(attribute, text, &value);
+  H5Aclose(attribute);
+  const hsize_t extents[] = {1};
+  const hid_t list = H5Screate_simple(1, extents, nullptr);
+  H5Dclose(H5Dcreate2(file, "x", text, list, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  H5Sclose(list);
+  H5Sclose(space);
+  H5Tclose(text);
+  H5Fclose(file);
+  const Hdf5File opened = Hdf5File::open(folder / "a.h5");
+  EXPECT_THAT(message_of<Hdf5Error>([&] { opened.text_attribute("format"); }),
+              AllOf(HasSubstr("a.h5: attribute 'format': expected text of fixed width, found variable length"),
+                    HasSubstr("`tutti shard`")));
+  EXPECT_THAT(message_of<Hdf5Error>([&] { opened.open_dataset("/x").type(); }),
+              AllOf(HasSubstr("a.h5:/x: expected elements of"), HasSubstr("found another type")));
+}
+
 TEST(Hdf5File, NamesAFilterThatTheLibraryLacks) {
   const TemporaryFolder folder;
   const hid_t file = H5Fcreate((folder / "a.h5").c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);

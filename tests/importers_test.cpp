@@ -242,6 +242,16 @@ TEST_F(Importers, RefuseACsvTargetThatNamesTwoColumns) {
   EXPECT_THAT(values_of<int64_t>(rows_of(*import_csv(folder_ / "a.csv", {.targets = {"1"}}), 1)[1]), ElementsAre(2));
 }
 
+TEST_F(Importers, RefuseACsvTargetThatIsGivenTwice) {
+  write_file(folder_ / "a.csv", "a,b,c\n1,2,3\n");
+  for (const char* second : {"b", "1"}) {
+    EXPECT_THAT(message_of([&] {
+                  import_csv(folder_ / "a.csv", {.targets = {"b", second}});
+                }),
+                AllOf(HasSubstr("target '" + std::string(second) + "'"), HasSubstr("column 1 ('b') a second time")));
+  }
+}
+
 TEST_F(Importers, PointToTheSeparatorOfACsvInOneCell) {
   write_file(folder_ / "a.csv", "a;b\n1;2\n");
   EXPECT_THAT(message_of([&] { import_csv(folder_ / "a.csv", {}); }),

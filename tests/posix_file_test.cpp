@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -30,6 +31,21 @@ TEST(SyncDirectory, NamesAFolderThatIsNotThere) {
   sync_directory(folder.path());
   EXPECT_THAT(data::message_of<std::system_error>([&] { sync_directory(folder / "absent"); }),
               HasSubstr((folder / "absent").string()));
+}
+
+TEST(PosixFile, OpensNothingButRegularFiles) {
+  const data::TemporaryFolder folder;
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+  const auto message = [](const std::filesystem::path& path) {
+    const std::string read = data::message_of<std::system_error>([&] { PosixFile::open(path); });
+    EXPECT_EQ(data::message_of<std::system_error>([&] { PosixFile::open_or_create(path); }), read);
+    return read;
+  };
+  EXPECT_THAT(message(folder / "pipe"), HasSubstr("pipe: expected a regular file, found a pipe"));
+  EXPECT_THAT(message(folder.path()), HasSubstr("expected a regular file, found a folder"));
+  EXPECT_THAT(message("/dev/null"), HasSubstr("expected a regular file, found a device"));
+  EXPECT_THAT(data::message_of<std::system_error>([&] { PosixFile::open(folder / "absent"); }),
+              HasSubstr("No such file"));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "data/file_kind.h"
 #include "data/file_sync.h"
 
 namespace tutti::train {
@@ -23,9 +24,17 @@ constexpr mode_t kMode = 0666;
   throw std::system_error(errno, std::generic_category(), fmt::format("{} {}", what, path.string()));
 }
 
+void refuse_all_but_regular_files(const std::filesystem::path& path) {
+  const std::string other = data::other_than_regular_file(path);
+  if (other.empty()) return;
+  throw std::system_error(std::make_error_code(std::errc::not_supported),
+                          fmt::format("cannot open {}: expected a regular file, found {}", path.string(), other));
+}
+
 }  // namespace
 
 PosixFile PosixFile::open(const std::filesystem::path& path) {
+  refuse_all_but_regular_files(path);
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) fail_with_errno("cannot open", path);
   return {descriptor, path};
@@ -45,6 +54,7 @@ std::optional<PosixFile> PosixFile::create_new(const std::filesystem::path& path
 }
 
 PosixFile PosixFile::open_or_create(const std::filesystem::path& path) {
+  refuse_all_but_regular_files(path);
   const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, kMode);
   if (descriptor < 0) fail_with_errno("cannot open", path);
   return {descriptor, path};
