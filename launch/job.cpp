@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -244,10 +245,12 @@ Job load_job(const std::filesystem::path& file, const JobOptions& options, const
   job.run = read_run(run != nullptr ? substitute(*run, {}, "run", faults) : Node{}, options, faults);
   const JobData data =
       reader.has("data") ? read_data(*reader.node("data"), job.folder, open, faults, job.warnings) : JobData{};
-  ModelReader models({data, job.folder, job.run.reduction}, faults, job.warnings);
+  ModelWarnings model_warnings;
+  ModelReader models({data, job.folder, job.run.reduction}, faults, model_warnings);
   const Node defaults = checked_defaults(reader.node("defaults"), faults);
   if (reader.has("models")) ModelList(models, settings, faults, job.models).read(*reader.node("models"), defaults);
   faults.throw_if_any();
+  std::ranges::copy(model_warnings.texts(), std::back_inserter(job.warnings));
   warn_of_unused_data(job, data, job.warnings);
   warn_of_small_windows(job.models, job.warnings);
   job.hash = hash_of(job.models);

@@ -30,7 +30,7 @@ bool same_shape(const Shape& a, const Shape& b) { return a == b || (element_coun
 /// One check per method; each needs no other to have passed.
 class ModelCheck {
  public:
-  ModelCheck(const KeyReader& reader, train::ModelSpec& spec, std::vector<std::string>& warnings)
+  ModelCheck(const KeyReader& reader, train::ModelSpec& spec, ModelWarnings& warnings)
       : reader_(reader), spec_(spec), warnings_(warnings) {}
 
   void run() {
@@ -102,8 +102,8 @@ class ModelCheck {
       reader_.fault("grains", fmt::format("expected at most the {} training rows, found {}", rows, spec_.grains));
     }
     if (rows < spec_.batch) {
-      warnings_.push_back(reader_.fault_text(
-          "batch", fmt::format("({}) a batch of {} is more than the {} training rows", spec_.name, spec_.batch, rows)));
+      warnings_.add(reader_, "batch", fmt::format("a batch of {} is more than the {} training rows", spec_.batch, rows),
+                    spec_.name);
       spec_.batch = rows;  // what memory is planned for
     }
     const int64_t batches = spec_.drop_last ? rows / spec_.batch : (rows + spec_.batch - 1) / spec_.batch;
@@ -259,12 +259,12 @@ class ModelCheck {
 
   const KeyReader& reader_;
   train::ModelSpec& spec_;
-  std::vector<std::string>& warnings_;
+  ModelWarnings& warnings_;
 };
 
 }  // namespace
 
-void check_model(const KeyReader& reader, train::ModelSpec& spec, std::vector<std::string>& warnings) {
+void check_model(const KeyReader& reader, train::ModelSpec& spec, ModelWarnings& warnings) {
   ModelCheck(reader, spec, warnings).run();
 }
 

@@ -2,6 +2,7 @@
 #include "launch/job_document.h"
 
 #include <fmt/format.h>
+#include <yaml-cpp/depthguard.h>
 #include <yaml-cpp/yaml.h>
 
 #include <cerrno>
@@ -9,7 +10,9 @@
 #include <fstream>
 #include <iterator>
 #include <string_view>
-#include <system_error>
+#include <unordered_map>
+
+#include "data/file_kind.h"
 
 namespace tutti::launch {
 namespace {
@@ -19,6 +22,8 @@ struct LimitReached {
   Place place;
   std::string message;
 };
+
+std::string depth_message() { return fmt::format("expected at most {} levels of nesting, found more", kMaxDepth); }
 
 class Converter {
  public:
@@ -38,10 +43,12 @@ class Converter {
         node.kind = Node::Kind::kList;
         for (const YAML::Node& item : yaml) node.children.push_back(convert(item, depth + 1));
         break;
-      case YAML::NodeType::Map:
+      case YAML::NodeType::Map: {
         node.kind = Node::Kind::kMap;
-        for (const auto& member : yaml) convert_member(node, member.first, member.second, depth);
+        KeyPlaces places;
+        for (const auto& member : yaml) convert_member(node, places, member.first, member.second, depth);
         break;
+      }
       default:
         break;
     }
@@ -49,6 +56,8 @@ class Converter {
   }
 
  private:
+  using KeyPlaces = std::unordered_map<std::string, Place>;  // of one mapping's keys
+
   Place place_of(const YAML::Node& yaml) const {
     if (setting_ >= 0) return {0, setting_};
     return {yaml.Mark().line + 1, -1};
@@ -60,20 +69,21 @@ class Converter {
                          fmt::format("expected at most {} values with aliases written out, found more", kMaxNodes)};
     }
     if (depth > kMaxDepth) {
-      throw LimitReached{place, fmt::format("expected at most {} levels of nesting, found more", kMaxDepth)};
+      throw LimitReached{place, depth_message()};
     }
   }
 
-  void convert_member(Node& map, const YAML::Node& key, const YAML::Node& value, int depth) {
+  void convert_member(Node& map, KeyPlaces& places, const YAML::Node& key, const YAML::Node& value, int depth) {
     const Place place = place_of(key);
     if (!key.IsScalar()) {
       faults_.add(place, "", "expected text as a key, found a list or mapping");
       return;
     }
-    if (const Node* first = map.find(key.Scalar())) {
+    const auto [first, is_new] = places.emplace(key.Scalar(), place);
+    if (!is_new) {
       faults_.add(place, "",
                   fmt::format("duplicate key `{}`, first given at {}; remove one", key.Scalar(),
-                              faults_.text_of(first->key_place)));
+                              faults_.text_of(first->second)));
       return;
     }
     Node child = convert(value, depth + 1);
@@ -118,6 +128,8 @@ Node parse_document(const std::string& text, Faults& faults, int setting) {
       return {};
     }
     return documents.empty() ? Node{} : Converter(faults, setting).convert(documents.front());
+  } catch (const YAML::DeepRecursion& error) {  // the parser's own limit, far beyond kMaxDepth
+    faults.add(setting >= 0 ? Place{0, setting} : Place{error.mark.line + 1, -1}, "", depth_message());
   } catch (const YAML::Exception& error) {
     const Place place = setting >= 0 ? Place{0, setting} : Place{error.mark.line + 1, -1};
     const std::string hint =
@@ -130,9 +142,11 @@ Node parse_document(const std::string& text, Faults& faults, int setting) {
 }
 
 Node read_document(const std::filesystem::path& file, Faults& faults) {
-  std::error_code error;
-  if (std::filesystem::is_directory(file, error)) {
-    faults.add({}, "", "expected a job file, found a folder");
+  if (const std::string other = data::other_than_regular_file(file); !other.empty()) {
+    faults.add({}, "",
+               fmt::format("expected a job file, found {}; {}", other,
+                           other == "a folder" ? "name the file in it"
+                                               : "write the text to a regular file first, which every rank can read"));
     return {};
   }
   std::ifstream stream(file, std::ios::binary);

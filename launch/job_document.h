@@ -19,7 +19,7 @@ inline constexpr int64_t kMaxNodes = 1'000'000;  ///< of one file, aliases writt
 /// value, and all places name it.
 Node parse_document(const std::string& text, Faults& faults, int setting = -1);
 
-/// Reads and parses a file. A missing, empty or too large file and a folder become faults.
+/// Reads and parses a file. What is missing, empty, too large or no regular file becomes a fault.
 Node read_document(const std::filesystem::path& file, Faults& faults);
 
 }  // namespace tutti::launch

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "data/file_kind.h"
 #include "launch/job_checks.h"
 #include "launch/job_methods.h"
 #include "launch/job_source.h"
@@ -91,7 +92,7 @@ Place layer_place(const Node& layers, std::string_view path) {
 
 }  // namespace
 
-ModelReader::ModelReader(Context context, Faults& faults, std::vector<std::string>& warnings)
+ModelReader::ModelReader(Context context, Faults& faults, ModelWarnings& warnings)
     : context_(std::move(context)), faults_(faults), warnings_(warnings) {}
 
 train::ModelSpec ModelReader::read(const Node& variant, const std::string& path) {
@@ -174,7 +175,9 @@ void ModelReader::read_init(const KeyReader& reader, train::ModelSpec& spec) con
   if (std::filesystem::is_regular_file(path, error)) {
     spec.init_file = path.string();
   } else {
-    reader.fault("init", fmt::format("expected a safetensors file, found none at {}", path.string()));
+    const std::string other = data::other_than_regular_file(path);
+    reader.fault("init", fmt::format("expected a safetensors file, found {} at {}", other.empty() ? "none" : other,
+                                     path.string()));
   }
 }
 
@@ -187,11 +190,10 @@ void ModelReader::warn_of_unused_weights(const KeyReader& reader, const train::M
            std::ranges::find(spec.graph->buffers, name, &graph::Buffer::name) != spec.graph->buffers.end();
   });
   if (unused.empty()) return;
-  std::string warning =
-      reader.fault_text("init", fmt::format("the model has no {}; {} of the file's {} tensors are not used",
-                                            fmt::join(unused, ", "), unused.size(), names->second.size()));
-  // The variants of a sweep repeat what is said of their block.
-  if (std::ranges::find(warnings_, warning) == warnings_.end()) warnings_.push_back(std::move(warning));
+  warnings_.add(reader, "init",
+                fmt::format("{}: the model has no {}; {} of the file's {} tensors are not used", spec.init_file,
+                            fmt::join(unused, ", "), unused.size(), names->second.size()),
+                spec.name);
 }
 
 void ModelReader::read_early_stopping(const KeyReader& reader, train::ModelSpec& spec) const {

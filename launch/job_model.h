@@ -13,6 +13,7 @@
 #include "launch/job_data.h"
 #include "launch/job_faults.h"
 #include "launch/key_reader.h"
+#include "launch/model_warnings.h"
 #include "src/graph/layer_list.h"
 
 namespace tutti::launch {
@@ -33,7 +34,7 @@ class ModelReader {
     RunSpec::Reduction reduction = RunSpec::Reduction::kExact;
   };
 
-  ModelReader(Context context, Faults& faults, std::vector<std::string>& warnings);
+  ModelReader(Context context, Faults& faults, ModelWarnings& warnings);
 
   /// Reads and checks one variant. What it returns is complete only if no fault was added.
   train::ModelSpec read(const Node& variant, const std::string& path);
@@ -51,7 +52,7 @@ class ModelReader {
 
   Context context_;
   Faults& faults_;
-  std::vector<std::string>& warnings_;
+  ModelWarnings& warnings_;
   std::map<std::string, Network> networks_;
   std::map<std::string, std::vector<std::string>> init_names_;  // the tensors of each file of first weights
 };

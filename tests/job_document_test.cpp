@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -89,6 +90,22 @@ TEST(DocumentTest, AliasBombIsRefused) {
 
 TEST(DocumentTest, DeepNestingIsRefused) {
   EXPECT_THAT(fault_of(std::string(100, '[') + std::string(100, ']')), HasSubstr("at most 64 levels of nesting"));
+}
+
+TEST(DocumentTest, NestingBeyondTheParsersOwnLimitIsRefusedAlike) {
+  EXPECT_THAT(fault_of(std::string(100'000, '[')), HasSubstr("job.yaml:1: expected at most 64 levels of nesting"));
+}
+
+TEST(DocumentTest, ManyKeysTakeTimeInProportion) {
+  const auto seconds_of = [](int key_count) {
+    std::string text;
+    for (int i = 0; i < key_count; ++i) text += fmt::format("k{}: 1\n", i);
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_EQ(fault_of(text), "");
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  const double few = seconds_of(20'000), many = seconds_of(200'000);
+  EXPECT_LT(many, 40 * few) << "ten times as many keys; where each looked at all before it, a hundred times the time";
 }
 
 TEST(DocumentTest, DuplicateKeysAreNamedWithBothLines) {

@@ -2,8 +2,10 @@
 #include "launch/job.h"
 
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cctype>
 #include <string>
@@ -111,12 +113,15 @@ TEST_F(JobTest, FaultsEndAfterTwenty) {
   EXPECT_THAT(faults.back(), HasSubstr("stopped after 20 faults"));
 }
 
-TEST_F(JobTest, MissingFileAndFolderAreNamed) {
+TEST_F(JobTest, MissingFileFolderAndPipeAreNamed) {
   const auto message = [&](const std::filesystem::path& file) {
     return data::message_of<JobError>([&] { load_job(file, {}, open_fields); });
   };
   EXPECT_THAT(message(folder_ / "none.yaml"), AllOf(HasSubstr("none.yaml: cannot open"), HasSubstr("No such file")));
-  EXPECT_THAT(message(folder_.path()), HasSubstr("expected a job file, found a folder"));
+  EXPECT_THAT(message(folder_.path()), HasSubstr("expected a job file, found a folder; name the file in it"));
+  ASSERT_EQ(mkfifo((folder_ / "pipe.yaml").c_str(), 0600), 0);
+  EXPECT_THAT(message(folder_ / "pipe.yaml"), HasSubstr("found a pipe; write the text to a regular file first"));
+  EXPECT_THAT(message("/dev/null"), HasSubstr("expected a job file, found a device"));
   data::write_file(folder_ / "empty.yaml", "# nothing\n");
   EXPECT_THAT(message(folder_ / "empty.yaml"), HasSubstr("found an empty file"));
   data::write_file(folder_ / "large.yaml", std::string((16 << 20) + 1, '#'));
@@ -292,6 +297,20 @@ TEST_F(JobTest, FirstWeightsThatNoLayerTakesAreWarnedAbout) {
                                               HasSubstr("1 of the file's 3"))));
 }
 
+TEST_F(JobTest, FirstWeightsThatAreNoRegularFileAreRefused) {
+  ASSERT_EQ(mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+  EXPECT_THAT(faults_of(with("init: pipe")), ElementsAre(HasSubstr("expected a safetensors file, found a pipe at")));
+}
+
+TEST_F(JobTest, WarningThatVariantsShareIsGivenOnce) {
+  std::string seeds = "1";
+  for (int seed = 2; seed <= 30; ++seed) seeds += fmt::format(", {}", seed);
+  const Job job = load(with("name: m-${seed}\n    batch: 10000\n    sweep: {seed: [" + seeds + "]}"));
+  EXPECT_THAT(job.warnings,
+              ElementsAre(AllOf(HasSubstr("models.0.batch: a batch of 10000 is more than the 9000 training rows"),
+                                HasSubstr("(models m-1, m-2, m-3 and 27 more)"))));
+}
+
 TEST_F(JobTest, ShardsInTwoPlacesAreWarnedAbout) {
   for (const char* name : {"a.h5", "b.h5"}) data::write_shard(folder_ / name, {.first_row = 0, .row_count = 64});
   data::write_file(folder_ / "job.yaml", with("batch: 8", "d: {train: [a.h5, b.h5, b.h5, ./b.h5], test: a.h5}"));
@@ -426,8 +445,8 @@ TEST_F(JobTest, HashCoversTheBytesOfFirstWeights) {
 
 TEST_F(JobTest, UnusedDataSetsAndBatchesBeyondTheDataAreWarnedAbout) {
   const Job job = load(with("data: a\n    batch: 10000", "a: {train: digits.h5}, b: {train: digits.h5}"));
-  EXPECT_THAT(job.warnings,
-              ElementsAre(HasSubstr("a batch of 10000 is more than the 9000 training rows"), HasSubstr("data.b")));
+  EXPECT_THAT(job.warnings, ElementsAre(HasSubstr("a batch of 10000 is more than the 9000 training rows (model m)"),
+                                        HasSubstr("data.b")));
 }
 
 TEST_F(JobTest, AnyWordOfTheExampleReplacedLoadsOrIsAJobError) {
