@@ -132,6 +132,7 @@ TEST_F(LaneAllocatorTest, OtherThreadsMayFreeWhileTheLaneAllocates) {
   const LaneRegion::Use use(region);
   for (int round = 0; round < 50; ++round) {
     std::vector<at::Tensor> given;
+    given.reserve(100);
     for (int i = 0; i < 100; ++i) given.push_back(at::full({500}, i, at::kInt));
     std::thread other([moved = std::move(given)]() mutable {
       for (int i = 0; i < 100; ++i) {

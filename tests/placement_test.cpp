@@ -169,8 +169,10 @@ TEST(Placement, OfWholeModelsOnUnequalRanksIsWithinItsBoundOfTheOptimum) {
 TEST(Placement, LowerBoundHoldsForEverySpreadOfGrains) {
   Numbers numbers(9);
   for (int trial = 0; trial < 25; ++trial) {
+    const int model_count = 2 + trial % 2;
     std::vector<ModelCost> models;
-    for (int i = 0; i < 2 + trial % 2; ++i) {
+    models.reserve(static_cast<size_t>(model_count));
+    for (int i = 0; i < model_count; ++i) {
       models.push_back(
           grained_model(numbers.whole(1, 9), int64_t{1} << numbers.whole(0, 2), 0.1 * numbers.whole(1, 9)));
     }
@@ -425,7 +427,7 @@ TEST(CostModel, CountsStepsOperationsAndBytes) {
   const ModelCost cost = predict_cost(spec, *program, only_flops);
   EXPECT_EQ(cost.step_count, 96) << "3 epochs of ceil(1000 / 32)";
   EXPECT_DOUBLE_EQ(cost.grain_seconds, 96 * 8 * 3 * 2.0 * 64 * 16) << "steps, rows, passes, multiply-adds";
-  const int64_t range_bytes = (64 * 16 + 16) * 4;
+  const int64_t range_bytes = int64_t{64 * 16 + 16} * 4;
   EXPECT_EQ(cost.memory.gradient_bytes, range_bytes);
   constexpr int64_t kGap = 64;  // behind every range, also the empty one of the graph's own buffers
   EXPECT_EQ(cost.memory.state_bytes, 3 * range_bytes + 4 * kGap) << "parameters and two moments";

@@ -187,6 +187,7 @@ TEST_P(ProgramTest, ThreadsShareAProgram) {
   const std::vector<at::Tensor> alone = run();
   std::vector<std::vector<at::Tensor>> found(4);
   std::vector<std::thread> threads;
+  threads.reserve(found.size());
   for (auto& result : found) {
     threads.emplace_back([&] {
       at::get_num_threads();
