@@ -12,9 +12,11 @@
 #include <cstring>
 #include <iterator>
 #include <string>
+#include <system_error>
 
 #include "data/data_error.h"
 #include "data/fault_guard.h"
+#include "data/file_kind.h"
 
 namespace tutti::data {
 namespace {
@@ -103,6 +105,16 @@ class PreadFile : public ByteSource {
 };
 
 }  // namespace
+
+int64_t regular_file_bytes(const std::filesystem::path& path) {
+  if (const std::string other = other_than_regular_file(path); !other.empty()) {
+    throw DataError(fmt::format("{}: expected a regular file, found {}; give a file", path.string(), other));
+  }
+  std::error_code error;
+  const uintmax_t bytes = std::filesystem::file_size(path, error);
+  if (error) throw DataError(fmt::format("{}: cannot be opened: {}", path.string(), error.message()));
+  return static_cast<int64_t>(bytes);
+}
 
 std::unique_ptr<ByteSource> map_file(const std::filesystem::path& path, int64_t file_bytes) {
   return std::make_unique<MappedFile>(path, file_bytes);

@@ -18,6 +18,10 @@ class ByteSource {
   virtual void read(int64_t offset_bytes, std::span<std::byte> out) const = 0;
 };
 
+/// The size of a regular file. Throws DataError for anything else (a folder, a pipe) before it is opened: a pipe would
+/// block.
+int64_t regular_file_bytes(const std::filesystem::path& path);
+
 /// Maps the first `file_bytes` of a file: the page cache holds one copy for all processes of a node.
 std::unique_ptr<ByteSource> map_file(const std::filesystem::path& path, int64_t file_bytes);
 

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "data/byte_source.h"
 #include "data/data_error.h"
 
 namespace tutti::data {
@@ -19,7 +20,7 @@ constexpr size_t kReadBytes = size_t{1} << 30;  // gzread counts in int
 class GzipStream : public ByteStream {
  public:
   explicit GzipStream(const std::filesystem::path& path) : name_(path.string()) {
-    if (std::filesystem::is_directory(path)) throw DataError(name_ + ": expected a file, found a folder");
+    regular_file_bytes(path);
     file_ = ::gzopen(name_.c_str(), "rb");
     if (file_ == nullptr) throw DataError(fmt::format("{}: cannot be opened: {}", name_, std::strerror(errno)));
     ::gzbuffer(file_, kBufferBytes);

@@ -1,6 +1,7 @@
 // Importers against files whose bytes the tests write themselves, through to the rows of the shards.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <zlib.h>
 
 #include <bit>
@@ -14,6 +15,7 @@
 #include "data/import_idx.h"
 #include "data/import_npy.h"
 #include "tests/shard_files.h"
+#include "tests/zip_writer.h"
 
 namespace tutti::data {
 namespace {
@@ -325,74 +327,21 @@ TEST_F(Importers, RefuseShapesWhoseBytesCannotBeCounted) {
               AllOf(HasSubstr("images: expected at most 2^56 bytes"), HasSubstr("uint8 [2147483648, 2147483648, 4]")));
 }
 
-Bytes deflated(const Bytes& bytes) {
-  z_stream stream = {};
-  ::deflateInit2(&stream, 9, Z_DEFLATED, -MAX_WBITS, 9, Z_DEFAULT_STRATEGY);
-  Bytes out(::deflateBound(&stream, bytes.size()), '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  stream.avail_in = static_cast<uInt>(bytes.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  ::deflate(&stream, Z_FINISH);
-  out.resize(stream.total_out);
-  ::deflateEnd(&stream);
-  return out;
-}
-
-struct ZipEntry {
-  Bytes name, content;
-  uint16_t method = 0;  // 8 = deflated
-};
-
-// An archive after APPNOTE.TXT. `wide`: sizes and offsets in ZIP64 records, as for archives beyond 4 GiB.
-Bytes zip(const std::vector<ZipEntry>& entries, bool wide) {
-  Bytes archive, directory;
-  for (const ZipEntry& entry : entries) {
-    const Bytes stored = entry.method == 8 ? deflated(entry.content) : entry.content;
-    const uint64_t crc =
-        ::crc32(0, reinterpret_cast<const Bytef*>(entry.content.data()), static_cast<uInt>(entry.content.size()));
-    const uint64_t offset = archive.size();
-    const Bytes sizes = wide ? Bytes(8, '\xff') : number(stored.size(), 4) + number(entry.content.size(), 4);
-    const Bytes local_extra =
-        wide ? number(1, 2) + number(16, 2) + number(entry.content.size(), 8) + number(stored.size(), 8) : "";
-    archive += number(0x04034b50, 4) + number(45, 2) + number(0, 2) + number(entry.method, 2) + number(0, 4) +
-               number(crc, 4) + sizes + number(entry.name.size(), 2) + number(local_extra.size(), 2) + entry.name +
-               local_extra + stored;
-    const Bytes extra = wide ? number(0x5455, 2) + number(1, 2) + "x" + number(1, 2) + number(24, 2) +
-                                   number(entry.content.size(), 8) + number(stored.size(), 8) + number(offset, 8)
-                             : "";
-    directory += number(0x02014b50, 4) + number(45, 2) + number(45, 2) + number(0, 2) + number(entry.method, 2) +
-                 number(0, 4) + number(crc, 4) + sizes + number(entry.name.size(), 2) + number(extra.size(), 2) +
-                 number(0, 2) + number(0, 4) + number(0, 4) + (wide ? Bytes(4, '\xff') : number(offset, 4)) +
-                 entry.name + extra;
-  }
-  const uint64_t begin = archive.size(), end = begin + directory.size(), count = entries.size();
-  archive += directory;
-  if (wide) {
-    archive += number(0x06064b50, 4) + number(44, 8) + number(45, 2) + number(45, 2) + number(0, 8) + number(count, 8) +
-               number(count, 8) + number(directory.size(), 8) + number(begin, 8);
-    archive += number(0x07064b50, 4) + number(0, 4) + number(end, 8) + number(1, 4);
-    return archive + number(0x06054b50, 4) + number(0, 4) + Bytes(12, '\xff') + number(0, 2);
-  }
-  return archive + number(0x06054b50, 4) + number(0, 4) + number(count, 2) + number(count, 2) +
-         number(directory.size(), 4) + number(begin, 4) + number(4, 2) + "note";
-}
-
 TEST_F(Importers, ReadNpzStoredDeflatedAndZip64) {
   std::vector<float> x(30000);
   for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 1000);
   std::vector<uint8_t> y(10000);
   for (size_t i = 0; i < y.size(); ++i) y[i] = static_cast<uint8_t>(i * i);
-  for (const bool wide : {false, true}) {
-    write_file(folder_ / "a.npz", zip({{"other.npy", "?"},
-                                       {"x.npy", npy("<f4", "(10000, 3)", elements_of(x)), 8},
-                                       {"labels.npy", npy("|u1", "(10000,)", elements_of(y)), 0}},
-                                      wide));
+  for (const ZipSizes sizes : {ZipSizes::k32Bit, ZipSizes::k64Bit}) {
+    write_file(folder_ / "a.npz", zip_bytes({{"other.npy", "?"},
+                                             {"x.npy", npy("<f4", "(10000, 3)", elements_of(x)), 8},
+                                             {"labels.npy", npy("|u1", "(10000,)", elements_of(y)), 0}},
+                                            sizes, "note"));
     const auto source = import_npz(folder_ / "a.npz", "x", "labels");
     for (const int64_t count : {777, 10000}) {
       const RowBytes rows = rows_of(*source, count);
-      EXPECT_EQ(values_of<float>(rows[0]), x) << "wide " << wide;
-      EXPECT_EQ(values_of<uint8_t>(rows[1]), y) << "wide " << wide;
+      EXPECT_EQ(values_of<float>(rows[0]), x) << "in 64 bits: " << (sizes == ZipSizes::k64Bit);
+      EXPECT_EQ(values_of<uint8_t>(rows[1]), y) << "in 64 bits: " << (sizes == ZipSizes::k64Bit);
     }
   }
 }
@@ -405,14 +354,28 @@ TEST_F(Importers, NameBadNpzFiles) {
     return message_of([&] { rows_of(*import_npz(folder_ / "a.npz", "x", "y"), 64); });
   };
   EXPECT_THAT(fault("hello"), HasSubstr("a.npz: expected a ZIP archive"));
-  EXPECT_THAT(fault(zip({{"x.npy", x}}, false)), AllOf(HasSubstr("expected the member 'y.npy'"), HasSubstr("x.npy")));
-  EXPECT_THAT(fault(zip({{"x.npy", x, 12}, {"y.npy", y}}, false)), HasSubstr("method 12"));
-  Bytes flipped = zip({{"x.npy", x}, {"y.npy", y}}, false);
+  EXPECT_THAT(fault(zip_bytes({{"x.npy", x}})), AllOf(HasSubstr("expected the member 'y.npy'"), HasSubstr("x.npy")));
+  EXPECT_THAT(fault(zip_bytes({{"x.npy", x, 12}, {"y.npy", y}})), HasSubstr("method 12"));
+  Bytes flipped = zip_bytes({{"x.npy", x}, {"y.npy", y}});
   flipped[flipped.find("yyyy") + 50] = 'z';
   EXPECT_THAT(fault(flipped), AllOf(HasSubstr("a.npz:y.npy"), HasSubstr("expected checksum")));
-  Bytes damaged = zip({{"x.npy", x, 8}, {"y.npy", y}}, false);
+  Bytes damaged = zip_bytes({{"x.npy", x, 8}, {"y.npy", y}});
   for (size_t i = 45; i < 60; ++i) damaged[i] = '\xee';
   EXPECT_THAT(fault(damaged), HasSubstr("a.npz:x.npy"));
+}
+
+TEST_F(Importers, RefuseNpyAndNpzThatAreNoRegularFiles) {
+  const std::filesystem::path pipe = folder_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  write_file(folder_ / "x.npy", npy("|u1", "(2,)", "ab"));
+  const std::pair<std::filesystem::path, const char*> cases[] = {
+      {pipe, "pipe"}, {folder_.path(), "folder"}, {"/dev/null", "device"}};
+  for (const auto& [path, kind] : cases) {
+    const auto refusal = AllOf(HasSubstr(path.string() + ": expected a regular file"), HasSubstr(kind));
+    EXPECT_THAT(message_of([&, path = path] { import_npy(path, folder_ / "x.npy"); }), refusal);
+    EXPECT_THAT(message_of([&, path = path] { import_npy(folder_ / "x.npy", path); }), refusal);
+    EXPECT_THAT(message_of([&, path = path] { import_npz(path, "x", "y"); }), refusal);
+  }
 }
 
 TEST(FieldStatistics, AreThoseOfPlainLoopsPerChannel) {

@@ -10,11 +10,13 @@
 
 #include "src/graph/import_pt2.h"
 #include "src/graph/number_function.h"
-#include "zip_writer.h"
+#include "tests/zip_writer.h"
 
 namespace tutti::testing {
 namespace {
 
+using data::zip_bytes;
+using data::ZipEntry;
 using graph::GraphError;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -157,11 +159,18 @@ TEST_F(Pt2ArchiveTest, RefusesMembersLargerThanTheFile) {
 
 TEST_F(Pt2ArchiveTest, RefusesCompressedMembersTheVersionToo) {
   for (const size_t member : {size_t{3}, size_t{4}}) {
-    std::vector<ZipEntry> bomb = entries();
-    bomb[member].method = 8;
-    bomb[member].claimed_bytes = 0x7FFFFFFF;
-    EXPECT_THAT(error_of(bomb), AllOf(HasSubstr(bomb[member].name), HasSubstr("compressed")));
+    std::vector<ZipEntry> list = entries();
+    list[member].method = 8;
+    EXPECT_THAT(error_of(list), AllOf(HasSubstr(list[member].name), HasSubstr("is compressed, which none")));
+    list[member].claimed_bytes = 0x7FFFFFFF;
+    EXPECT_THAT(error_of(list), AllOf(HasSubstr(list[member].name), HasSubstr("compressed ones, which cannot be")));
   }
+}
+
+TEST_F(Pt2ArchiveTest, RefusesASecondFolder) {
+  std::vector<ZipEntry> list = entries();
+  list.push_back({"n/byteorder", "big"});
+  EXPECT_THAT(error_of(list), AllOf(HasSubstr("in one folder"), HasSubstr("'n/byteorder'")));
 }
 
 TEST_F(Pt2ArchiveTest, RefusesNamesThatLeadOut) {

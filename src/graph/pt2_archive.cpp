@@ -11,28 +11,47 @@
 #include <optional>
 #include <utility>
 
+#include "data/data_error.h"
+#include "data/zip_directory.h"
 #include "src/graph/bounded_json.h"
 #include "src/graph/graph.h"
 #include "src/graph/pt2_schema.h"
-#include "src/graph/zip_directory.h"
 
 namespace tutti::graph {
 namespace {
 
 using Json = nlohmann::json;
 
-std::map<std::string, int64_t> member_sizes(const std::filesystem::path& file) {
+/// Throws where a name is not that of a file in the folder `root`, in which all members lie.
+void check_name(const std::string& name, const std::string& root) {
+  const std::filesystem::path path(name);
+  const bool leads_out = std::any_of(path.begin(), path.end(), [](const auto& part) { return part == ".."; });
+  if (path.is_absolute() || leads_out || name.find_first_of("\\:") != std::string::npos) {
+    throw GraphError(fmt::format("member '{}' has a name which is absolute or leads out of the archive", name));
+  }
+  if (root.empty() || !name.starts_with(root)) {
+    throw GraphError(fmt::format("expected all members in one folder, that of the first, found member '{}'", name));
+  }
+}
+
+/// By name without the root folder. PyTorch's reader opens an archive only after this.
+std::map<std::string, int64_t> member_sizes(const std::filesystem::path& file) try {
+  const std::vector<data::ZipMember> members = data::read_zip_directory(file);
+  const std::string first = members.empty() ? "" : members.front().name;
+  const std::string root = first.substr(0, first.find('/') + 1);
   std::map<std::string, int64_t> sizes;
-  for (const ZipMember& member : read_zip_directory(file)) {
-    const size_t slash = member.name.find('/');
-    if (slash == std::string::npos || !sizes.emplace(member.name.substr(slash + 1), member.size_bytes).second) {
-      throw GraphError(
-          fmt::format("{}: member '{}' lies outside the archive's folder or is there twice. Write the "
-                      "archive anew with torch.export.save.",
-                      file.string(), member.name));
+  for (const data::ZipMember& member : members) {
+    check_name(member.name, root);
+    if (member.method != data::ZipMethod::kStored) {
+      throw GraphError(fmt::format("member '{}' is compressed, which none of torch.export.save is", member.name));
     }
+    sizes.emplace(member.name.substr(root.size()), member.bytes);
   }
   return sizes;
+} catch (const data::DataError& error) {
+  throw GraphError(error.what());
+} catch (const GraphError& error) {
+  throw GraphError(fmt::format("{}: {}. Write the archive anew with torch.export.save.", file.string(), error.what()));
 }
 
 int64_t known(const Pt2Size& size, const char* what) {
