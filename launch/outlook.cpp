@@ -82,6 +82,15 @@ ModelOutlook outlook_of(const train::ModelSpec& spec, const program::Program& pr
   return model;
 }
 
+/// Throws UsageError, with the numbers, where the models do not fit.
+partition::Plan place_models(const std::vector<partition::ModelCost>& costs, const partition::Cluster& cluster) {
+  try {
+    return partition::place(costs, cluster);
+  } catch (const partition::PlacementError& error) {
+    throw UsageError(error.what());
+  }
+}
+
 std::string in_mebibytes(int64_t bytes) { return fmt::format("{:.2f}", static_cast<double>(bytes) / (1 << 20)); }
 
 /// "island model-a, model-b: aten::linear, aten::relu" for each set of operators.
@@ -108,13 +117,13 @@ int64_t Outlook::disk_bytes() const {
 }
 
 Outlook look_ahead(const Job& job, const partition::Cluster& cluster, const partition::Machine& machine, Costs costs) {
-  const Costing costing = cost_models(job, machine, costs);
+  Costing costing = cost_models(job, machine, Costs::kPredicted);
   Outlook outlook;
   outlook.costs = costs;
-  try {
-    outlook.plan = partition::place(costing.costs, cluster);
-  } catch (const partition::PlacementError& error) {
-    throw UsageError(error.what());
+  outlook.plan = place_models(costing.costs, cluster);
+  if (costs == Costs::kMeasured) {  // what is predicted not to fit has been refused, and is not tried
+    costing = cost_models(job, machine, Costs::kMeasured);
+    outlook.plan = place_models(costing.costs, cluster);
   }
   for (size_t i = 0; i < job.models.size(); ++i) {
     outlook.models.push_back(

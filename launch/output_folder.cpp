@@ -12,15 +12,13 @@
 
 #include "launch/command.h"
 #include "launch/saved_job.h"
-#include "launch/text_file.h"
+#include "launch/trace_file.h"
 
 namespace tutti::launch {
 
 namespace fs = std::filesystem;
 
 namespace {
-
-constexpr const char* kRecord = "job.json";
 
 /// The keys, as paths, in which two descriptions differ.
 std::vector<std::string> differing_keys(const nlohmann::json& before, const nlohmann::json& now) {
@@ -41,18 +39,18 @@ void make_or_accept(const fs::path& folder) {
     fs::create_directories(folder);
     for (const auto& entry : fs::directory_iterator(folder)) {
       const std::string name = entry.path().filename().string();
-      if (!name.starts_with("lock") && !name.starts_with(kRecord)) others.push_back(name);
+      if (!name.starts_with("lock") && !name.starts_with(kJobRecord)) others.push_back(name);
     }
   } catch (const fs::filesystem_error& error) {
     throw UsageError(
         fmt::format("run.out: expected a folder that can be written, found {}: {}; choose another with --out",
                     folder.string(), error.code().message()));
   }
-  if (others.empty() || fs::exists(folder / kRecord)) return;
+  if (others.empty() || fs::exists(folder / kJobRecord)) return;
   throw UsageError(
       fmt::format("run.out: expected a folder that is new, empty, or an earlier run's (with {}), found {} "
                   "with {}; choose another with --out",
-                  kRecord, folder.string(), *std::ranges::min_element(others)));
+                  kJobRecord, folder.string(), *std::ranges::min_element(others)));
 }
 
 void warn_of_models_without_block(const nlohmann::json& models, const Job& job) {
@@ -71,23 +69,22 @@ void warn_of_models_without_block(const nlohmann::json& models, const Job& job) 
 }  // namespace
 
 OutputFolder::OutputFolder(const Job& job) : path_(job.run.out) {
+  check_trace_file(job);
   make_or_accept(path_);
   lock_.emplace(path_, kHeartbeat);
   compare_or_record(job);
 }
 
 void OutputFolder::compare_or_record(const Job& job) {
-  const fs::path record = path_ / kRecord;
-  const nlohmann::json before =
-      nlohmann::json::parse(read_text(record).value_or(""), nullptr, /*allow_exceptions=*/false);
-  if (before.is_object() && !job.run.resume) {
+  const std::optional<nlohmann::json> before = read_job_record(path_);
+  if (before && !job.run.resume) {
     throw UsageError(
         fmt::format("run.out: expected a folder without output, found an earlier run's in {}; go on with "
                     "it by --resume, or choose another folder with --out",
                     path_.string()));
   }
   nlohmann::json now = {{"format", 1}, {"models", nlohmann::json::object()}};
-  if (before.is_object()) now["models"] = before.value("models", nlohmann::json::object());
+  if (before) now["models"] = before->at("models");
   warn_of_models_without_block(now["models"], job);
   for (const train::ModelSpec& model : job.models) {
     const auto known = now["models"].find(model.name);
@@ -100,7 +97,7 @@ void OutputFolder::compare_or_record(const Job& job) {
     now["models"][model.name] = model.source;
   }
   now.update(load_options_of(job));
-  replace_file(record, now.dump(1) + "\n");  // first: it marks the folder as ours
+  replace_file(path_ / kJobRecord, now.dump(1) + "\n");  // first: it marks the folder as ours
   save_job(job, path_);
 }
 

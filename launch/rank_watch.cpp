@@ -11,6 +11,7 @@
 #include "comm/collectives.h"
 #include "comm/last_words.h"
 #include "launch/command.h"
+#include "launch/fault_text.h"
 #include "src/train/lanes.h"
 
 namespace tutti::launch {
@@ -40,7 +41,7 @@ comm::Roster meet(comm::Communicator& communicator) {
 }  // namespace
 
 void end_job(comm::Communicator& communicator, const std::exception& error) {
-  comm::say_last_words(fmt::format("rank {}: {}", communicator.rank(), error.what()));
+  comm::say_last_words(fmt::format("rank {}: {}", communicator.rank(), fault_text(error)));
   communicator.abort(kInternal);
   std::_Exit(kInternal);  // never reached, which GCC does not see of a virtual function
 }
@@ -85,8 +86,7 @@ std::string RankWatch::run_beside(const std::function<void()>& action) {
       train::use_one_intra_op_thread();
       action();
     } catch (const std::exception& error) {
-      fault = error.what();
-      if (fault.empty()) fault = "a fault without a message";
+      fault = fault_text(error);
     }
     done = true;
   });

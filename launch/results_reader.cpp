@@ -3,10 +3,11 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
-#include <fstream>
+#include <sstream>
 
 #include "launch/command.h"
 #include "launch/results.h"
+#include "launch/text_file.h"
 
 namespace tutti::launch {
 
@@ -31,29 +32,45 @@ void take_position(const nlohmann::json& line, ModelResult& result) {
 }
 
 std::vector<ModelResult> read_summary(const fs::path& file) {
-  std::ifstream stream(file);
-  const nlohmann::json summary = nlohmann::json::parse(stream, nullptr, /*allow_exceptions=*/false);
-  if (!summary.is_object() || !summary.contains("models")) {
+  const nlohmann::json summary =
+      nlohmann::json::parse(read_text(file).value_or(""), nullptr, /*allow_exceptions=*/false);
+  try {
+    return results_of(summary.at("models"));
+  } catch (const nlohmann::json::exception&) {
     throw UsageError(
-        fmt::format("{}: expected a summary with \"models\", found something else; remove it to see the "
-                    "models' own metrics",
+        fmt::format("{}: expected a summary with \"models\", found something else: the file is damaged; remove it to "
+                    "see the models' own metrics",
                     file.string()));
   }
-  return results_of(summary["models"]);
 }
 
 /// The sweep variables that model.yaml names, as text or numbers.
 nlohmann::json read_labels(const fs::path& file) {
   nlohmann::json labels = nlohmann::json::object();
   if (!fs::exists(file)) return labels;
-  const YAML::Node node = YAML::LoadFile(file.string())["labels"];
-  if (!node.IsDefined() || !node.IsMap()) return labels;
-  for (const auto& entry : node) {
-    const auto text = entry.second.as<std::string>();
-    const nlohmann::json number = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-    labels[entry.first.as<std::string>()] = number.is_number() ? number : nlohmann::json(text);
+  try {
+    const YAML::Node node = YAML::Load(read_text(file).value())["labels"];
+    if (!node.IsDefined() || !node.IsMap()) return labels;
+    for (const auto& entry : node) {
+      const auto text = entry.second.as<std::string>();
+      const nlohmann::json number = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+      labels[entry.first.as<std::string>()] = number.is_number() ? number : nlohmann::json(text);
+    }
+  } catch (const std::exception&) {  // of yaml-cpp, or there is no text
+    throw UsageError(
+        fmt::format("{}: expected the description of a model that training wrote, found something else: the file is "
+                    "damaged; remove it to see the model without its sweep variables",
+                    file.string()));
   }
   return labels;
+}
+
+/// What a line of metrics.jsonl adds to the result.
+void take_line(const nlohmann::json& line, ModelResult& result) {
+  const std::string event = line.value("event", "");
+  take_position(line, result);
+  take_metrics(line, event == "step" ? "loss" : "train_loss", result);
+  if (event == "failed") result.state = "failed";
 }
 
 ModelResult read_model(const fs::path& folder, bool job_is_running) {
@@ -63,15 +80,21 @@ ModelResult read_model(const fs::path& folder, bool job_is_running) {
   result.state = fs::exists(folder / "final" / "weights.safetensors") ? "finished"
                  : job_is_running                                     ? "running"
                                                                       : "stopped";
-  std::ifstream stream(folder / "metrics.jsonl");
+  std::istringstream stream(read_text(folder / "metrics.jsonl").value_or(""));
+  int64_t line_number = 0;
   for (std::string text; std::getline(stream, text);) {
+    ++line_number;
     // The last line of a running job may be half written.
     const nlohmann::json line = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
     if (!line.is_object()) continue;
-    const std::string event = line.value("event", "");
-    take_position(line, result);
-    take_metrics(line, event == "step" ? "loss" : "train_loss", result);
-    if (event == "failed") result.state = "failed";
+    try {
+      take_line(line, result);
+    } catch (const nlohmann::json::exception&) {
+      throw UsageError(
+          fmt::format("{}:{}: expected a line that training wrote, found values of other types: the file is damaged; "
+                      "remove the line",
+                      (folder / "metrics.jsonl").string(), line_number));
+    }
   }
   return result;
 }

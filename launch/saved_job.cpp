@@ -11,6 +11,27 @@ namespace tutti::launch {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+[[noreturn]] void refuse_record(const fs::path& out, const char* found) {
+  throw UsageError(fmt::format(
+      "{}: expected the record of a job that training wrote, found {}: the file is damaged; restore it from "
+      "a copy, or train into another folder",
+      (out / kJobRecord).string(), found));
+}
+
+}  // namespace
+
+std::optional<nlohmann::json> read_job_record(const fs::path& out) {
+  if (!fs::exists(out / kJobRecord)) return std::nullopt;
+  const std::optional<std::string> text = read_text(out / kJobRecord);
+  if (!text) refuse_record(out, "no file that can be read");
+  nlohmann::json record = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  if (!record.is_object()) refuse_record(out, "no JSON object");
+  if (!record.contains("models") || !record["models"].is_object()) refuse_record(out, "no object \"models\"");
+  return record;
+}
+
 nlohmann::json load_options_of(const Job& job) {
   return {{"folder", (fs::current_path() / job.folder).lexically_normal().string()}, {"settings", job.settings}};
 }
@@ -23,17 +44,20 @@ void save_job(const Job& job, const fs::path& out) {
 }
 
 Job load_saved_job(const fs::path& out) {
-  const nlohmann::json record =
-      nlohmann::json::parse(read_text(out / "job.json").value_or(""), nullptr, /*allow_exceptions=*/false);
-  if (!record.is_object() || !record.contains("folder") || !fs::exists(out / "job.yaml")) {
+  const std::optional<nlohmann::json> record = read_job_record(out);
+  if (!record || !fs::exists(out / "job.yaml")) {
     throw UsageError(
         fmt::format("{}: expected the output folder of a job (with job.yaml and job.json), found {}; give "
                     "the folder that `run: out` names",
                     out.string(), fs::exists(out) ? "none" : "nothing"));
   }
   JobOptions options;
-  options.settings = record.value("settings", std::vector<std::string>());
-  options.folder = record["folder"].get<std::string>();
+  try {
+    options.settings = record->at("settings").get<std::vector<std::string>>();
+    options.folder = record->at("folder").get<std::string>();
+  } catch (const nlohmann::json::exception&) {
+    refuse_record(out, "no \"folder\" and \"settings\" of text");
+  }
   options.out = out;
   return load_job(out / "job.yaml", options);
 }

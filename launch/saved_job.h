@@ -4,10 +4,17 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "launch/job.h"
 
 namespace tutti::launch {
+
+inline constexpr const char* kJobRecord = "job.json";  ///< in the output folder
+
+/// OUT/job.json: an object with "models", an object. None where there is no such file; throws UsageError where it holds
+/// anything else.
+std::optional<nlohmann::json> read_job_record(const std::filesystem::path& out);
 
 /// What must be known beside the job file's text to load it again: {"folder": where relative paths of data start,
 /// "settings": the --set options}.

@@ -8,7 +8,7 @@
 
 namespace tutti::launch {
 
-/// The file's bytes; none where it cannot be read.
+/// A regular file's bytes; none where it cannot be read, or is something else.
 std::optional<std::string> read_text(const std::filesystem::path& file);
 
 }  // namespace tutti::launch

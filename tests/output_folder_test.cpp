@@ -7,7 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -126,16 +128,16 @@ TEST_F(OutputFolderTest, KeeperTouchesItsLockAndSaysWhenItIsLost) {
 
 TEST_F(OutputFolderTest, FileSystemThatHangsHoldsUpNobodyButTheKeeper) {
   const LockKeeper keeper(folder_, std::chrono::milliseconds(1));
-  // Opening a pipe hangs until somebody writes to it.
-  ASSERT_EQ(mkfifo((folder_ / "pipe").c_str(), 0600), 0);
-  fs::rename(folder_ / "pipe", folder_ / "lock");
-  int writer = -1;
-  while ((writer = open((folder_ / "lock").c_str(), O_WRONLY | O_NONBLOCK)) < 0) {  // until the keeper waits in it
-    EXPECT_NO_THROW(keeper.check());
-  }
-  close(writer);
+  // To open a file hangs while another descriptor has a lease on it and is asked to give it up.
+  signal(SIGIO, SIG_IGN);
+  const int holder = open((folder_ / "lock").c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(holder, 0);
+  while (fcntl(holder, F_SETLEASE, F_WRLCK) != 0) ASSERT_EQ(errno, EAGAIN);      // the keeper has it open just now
+  while (fcntl(holder, F_GETLEASE) == F_WRLCK) EXPECT_NO_THROW(keeper.check());  // until the keeper waits
+  for (int i = 0; i < 100; ++i) EXPECT_NO_THROW(keeper.check());
+  fs::remove(folder_ / "lock");
+  close(holder);
   EXPECT_TRUE(says_that_it_is_lost(keeper));
-  fs::remove(folder_ / "lock");  // or the lock's end would wait in it, too
 }
 
 TEST_F(OutputFolderTest, LockThatCannotBeReadIsNamedWithTheReason) {
@@ -145,6 +147,9 @@ TEST_F(OutputFolderTest, LockThatCannotBeReadIsNamedWithTheReason) {
   fs::remove(folder_ / "out/lock");
   fs::create_symlink("absent/file", folder_ / "out/lock");
   EXPECT_THAT(refusal(job()), HasSubstr("out/lock: No such file or directory"));
+  fs::remove(folder_ / "out/lock");
+  ASSERT_EQ(mkfifo((folder_ / "out/lock").c_str(), 0600), 0);
+  EXPECT_THAT(refusal(job()), HasSubstr("out/lock: Operation not supported"));
 }
 
 TEST_F(OutputFolderTest, LockWithoutPermissionIsNamed) {
@@ -195,6 +200,37 @@ TEST_F(OutputFolderTest, EarlierOutputNeedsResume) {
   Job resumed = job();
   resumed.run.resume = true;
   EXPECT_NO_THROW(OutputFolder folder(resumed));
+}
+
+TEST_F(OutputFolderTest, DamagedRecordIsNamedAndLeft) {
+  for (const char* text : {"", "{\"models\": ", "[]", "{}", R"({"models": []})"}) {
+    write("out/job.json", text);
+    Job resumed = job();
+    resumed.run.resume = true;
+    EXPECT_THAT(refusal(resumed), AllOf(HasSubstr("out/job.json: expected the record of a job"), HasSubstr("restore")))
+        << text;
+    EXPECT_EQ(read_text(folder_ / "out/job.json"), text);
+  }
+}
+
+TEST_F(OutputFolderTest, TraceReplacesNothingButATrace) {
+  const auto with_trace = [this](const fs::path& trace) {
+    Job traced = job();
+    traced.run.trace = trace;
+    return traced;
+  };
+  EXPECT_THAT(refusal(with_trace(folder_ / "../" / folder_.filename() / "job.yaml")), HasSubstr("found the job file"));
+  write("data.h5", "\x89HDF");
+  EXPECT_THAT(refusal(with_trace(folder_ / "data.h5")),
+              AllOf(HasSubstr("run.trace: expected a new file"), HasSubstr("a file of something else at"),
+                    HasSubstr("data.h5"), HasSubstr("--trace")));
+  EXPECT_THAT(refusal(with_trace("/dev/null")), HasSubstr("found a device"));
+  EXPECT_FALSE(fs::exists(folder_ / "out"));
+  for (const char* text : {"", "[]\n", "[\n\n]\n", "[\n{\"name\": \"step\"}\n]\n"}) {
+    write("trace.json", text);
+    EXPECT_EQ(refusal(with_trace(folder_ / "trace.json")), "no UsageError") << text;
+    fs::remove_all(folder_ / "out");
+  }
 }
 
 TEST_F(OutputFolderTest, ModelThatLeftTheJobFileIsNamed) {

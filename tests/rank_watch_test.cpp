@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <functional>
+#include <new>
 #include <thread>
 
 #include "launch/command.h"
@@ -81,6 +82,19 @@ TEST(RankWatchTest, FaultOnOneRankIsToldToAll) {
       ADD_FAILURE() << "no error on rank " << rank;
     } catch (const UsageError& error) {
       EXPECT_THAT(error.what(), testing::AllOf(testing::HasSubstr("rank 1 "), testing::HasSubstr("no such file")));
+    }
+    watch.leave_together();
+  });
+}
+
+TEST(RankWatchTest, LackOfMemoryIsToldWithWhatToDo) {
+  on_two_watches([](RankWatch& watch, int rank) {
+    try {
+      watch.together("building the models", [] { throw std::bad_alloc(); });
+      ADD_FAILURE() << "no error on rank " << rank;
+    } catch (const UsageError& error) {
+      EXPECT_THAT(error.what(), testing::AllOf(testing::HasSubstr("out of memory"), testing::HasSubstr("ulimit -v"),
+                                               testing::HasSubstr("smaller batch")));
     }
     watch.leave_together();
   });

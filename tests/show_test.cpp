@@ -17,8 +17,10 @@ namespace tutti::launch {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 /// An output folder that is removed at the end.
 class ShowTest : public ::testing::Test {
@@ -109,6 +111,31 @@ TEST_F(ShowTest, OtherFolderIsRefused) {
   } catch (const UsageError& error) {
     EXPECT_THAT(error.what(), HasSubstr("nowhere: expected the output folder of a job"));
   }
+}
+
+TEST_F(ShowTest, DamagedFileIsNamedInPlainWords) {
+  const auto refusal = [this] {
+    try {
+      read_results(out_);
+    } catch (const UsageError& error) {
+      return std::string(error.what());
+    }
+    return std::string("no UsageError");
+  };
+  for (const char* text : {"", "{\"models\": [{\"na", R"({"models": [7]})", R"({"models": [{"name": 7}]})"}) {
+    write("summary.json", text);
+    EXPECT_THAT(refusal(), AllOf(HasSubstr("summary.json: expected a summary"), HasSubstr("remove it"),
+                                 Not(HasSubstr("json.exception"))))
+        << text;
+  }
+  fs::remove(out_ / "summary.json");
+  write("models/m/model.yaml", "labels: {width: [1, 2]}\n");
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("model.yaml: expected the description"), HasSubstr("remove it")));
+  write("models/m/model.yaml", "labels: {");
+  EXPECT_THAT(refusal(), HasSubstr("model.yaml: expected the description"));
+  fs::remove(out_ / "models/m/model.yaml");
+  write("models/m/metrics.jsonl", "{\"event\": \"epoch\", \"epoch\": 1}\n{\"event\": \"epoch\", \"epoch\": \"two\"}\n");
+  EXPECT_THAT(refusal(), HasSubstr("metrics.jsonl:2: expected a line that training wrote"));
 }
 
 TEST_F(ShowTest, ValidationAccuracyDecidesUnlessAsked) {

@@ -66,11 +66,17 @@ def check_job_files():
     refused_before_reading("empty job file", runs.folder / "empty.yaml", ["empty.yaml", "empty"])
     (runs.folder / "folder.yaml").mkdir()
     refused_before_reading("job file that is a folder", runs.folder / "folder.yaml", ["folder.yaml", "folder"])
+    os.mkfifo(runs.folder / "pipe")
+    refused_before_reading("job file that is a pipe", runs.folder / "pipe", ["expected a job file, found a pipe"])
 
 
 def check_data():
     refused("missing shard", job_text(data="  gone: {train: data/gone-*.h5}"),
             ["bad.yaml:", "data/gone-*.h5", "no such shard", "tutti shard"])
+    refused("shard that is a pipe", job_text(data="  pipe: {train: pipe}"),
+            ["bad.yaml:", "expected a shard, a regular file, found a pipe"])
+    refused("first weights that are a pipe", job_text(first="init: pipe"),
+            ["bad.yaml:", "expected a safetensors file, found a pipe"])
     damaged_copy(runs, "cut", lambda content: content[:len(content) // 2])
     refused("truncated shard", job_text(data="  cut: {train: cut/train-*.h5}", more=model("cut", rest="    data: cut")),
             ["bad.yaml:", "cut/train-001.h5", "expected"])
@@ -122,6 +128,20 @@ def check_output_folder():
     job = runs.write_job(job_text(first="batch: 16"), name="changed.yaml")
     ending = Ending(runs.start(runs.train_command(job, out, ranks, "--resume")))
     ending.expect("resume with a changed setting", BAD_INPUT, ["model good", "batch", "restore"], out)
+    (out / "job.json").write_text('{"models": ')
+    damage = ["job.json: expected the record of a job that training wrote", "damaged", "restore"]
+    refused("resume with a damaged record", job_text(), damage, "--resume", out=out)
+    Ending(runs.start([program(), "eval", out])).expect("eval with a damaged record", BAD_INPUT, damage)
+
+
+def check_trace():
+    text = job_text()
+    refused("trace over the job file", text, ["run.trace", "found the job file", "--trace"], "--trace",
+            runs.folder / "bad.yaml")
+    if (runs.folder / "bad.yaml").read_text() != text:
+        fail("trace over the job file: expected the job file as it was, found another")
+    refused("trace over a shard", text, ["run.trace", "a file of something else", "data/train-000.h5"], "--trace",
+            "data/train-000.h5")
 
 
 def check_folder_in_use():
@@ -204,6 +224,7 @@ with Runs() as runs:
     check_data()
     check_rows()
     check_output_folder()
+    check_trace()
     check_folder_in_use()
     check_lost_folder()
     if ranks > 1:

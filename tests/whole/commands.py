@@ -228,6 +228,20 @@ def check_calibrate(runs, job):
     expect(code == 2 and "tutti calibrate --out" in text, f"plan with another file: expected code 2, found {code}\n{text}")
 
 
+def check_full_output(runs, job, out):
+    """What a command cannot print is a fault, whichever the command."""
+    commands = [["version"], ["version", "--help"], ["--help"], ["job-file"], ["plan", job], ["show", out],
+                ["eval", out, "--model", "mlp-adam"],
+                ["predict", out, "--model", "mlp-adam", "--data", "data/test-*.h5", "--out", "full.csv"],
+                ["shard", "idx", "--images", "test-images-idx3", "--labels", "test-labels-idx1", "--out", "full/test"]]
+    if ranks == 1:
+        commands.append(["calibrate"])
+    for command in commands:
+        code, text = runs.run(["bash", "-c", 'exec "$@" > /dev/full', "bash", program(), *command])
+        expect(code == 2 and "tutti: standard output: expected to write" in text and "No space left on device" in text,
+               f"{command} to a full disk: expected code 2 and the reason, found {code}\n{text}")
+
+
 with Runs() as runs:
     runs.make_data()
     job = runs.write_job()
@@ -240,6 +254,7 @@ with Runs() as runs:
     check_eval_refusals(runs, out)
     check_predict(runs, out, evaluated)
     check_plan(runs, kept, out)
+    check_full_output(runs, kept, out)
     check_exchanged_bytes(runs)
     check_plan_allocates_nothing(runs)
     check_mixed_job(runs)
