@@ -71,5 +71,20 @@ TEST_F(MetricsLogTest, WritesLaterWhatAFullDiskRefused) {
   EXPECT_EQ(content(file_), "{\"step\":1}\n{\"step\":2}\n{\"step\":3}\n");
 }
 
+TEST_F(MetricsLogTest, NoticesThatItsFileWasRemovedOrReplaced) {
+  MetricsLog log(file_, 0);
+  log.write({{"step", 1}});
+  log.sync();
+  fs::remove(file_);
+  EXPECT_THROW(log.sync(), std::system_error);
+  std::ofstream(file_) << "another file";
+  try {
+    log.sync();
+    FAIL() << "the file of another was taken for the log";
+  } catch (const std::system_error& error) {
+    EXPECT_NE(std::string(error.what()).find(file_.string()), std::string::npos) << error.what();
+  }
+}
+
 }  // namespace
 }  // namespace tutti::train

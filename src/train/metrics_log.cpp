@@ -8,7 +8,8 @@
 
 namespace tutti::train {
 
-MetricsLog::MetricsLog(const std::filesystem::path& file, int64_t keep_bytes) : file_(PosixFile::open_or_create(file)) {
+MetricsLog::MetricsLog(const std::filesystem::path& file, int64_t keep_bytes)
+    : file_(PosixFile::open_or_create(file)), name_(file.string()) {
   const int64_t size_bytes = file_.size_bytes();
   if (size_bytes < keep_bytes) {
     spdlog::warn(
@@ -42,6 +43,12 @@ void MetricsLog::write_what_fits() noexcept {
 }
 
 void MetricsLog::sync() {
+  if (!file_.is_linked()) {
+    throw std::system_error(std::make_error_code(std::errc::no_such_file_or_directory),
+                            name_ +
+                                ": expected the file that this run writes, found that it was removed or replaced; "
+                                "leave the output folder alone while a run works in it");
+  }
   write_out();
   file_.sync();
 }

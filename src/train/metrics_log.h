@@ -22,7 +22,8 @@ class MetricsLog {
 
   void write(const nlohmann::json& line);
 
-  /// Makes everything written so far durable. Throws std::system_error when that is not possible.
+  /// Makes everything written so far durable. Throws std::system_error when that is not possible, or when somebody has
+  /// removed the file since.
   void sync();
 
   /// Length of the file once all lines are written.
@@ -33,6 +34,7 @@ class MetricsLog {
   void write_what_fits() noexcept;
 
   PosixFile file_;
+  std::string name_;
   int64_t written_bytes_ = 0;
   std::string unwritten_;
 };

@@ -84,6 +84,12 @@ int64_t PosixFile::size_bytes() const {
   return status.st_size;
 }
 
+bool PosixFile::is_linked() const {
+  struct stat own {}, named {};
+  if (::fstat(descriptor_, &own) != 0) fail("cannot find the links of");
+  return ::stat(path_.c_str(), &named) == 0 && named.st_dev == own.st_dev && named.st_ino == own.st_ino;
+}
+
 void PosixFile::read_at(int64_t offset_bytes, std::span<std::byte> bytes) const {
   while (!bytes.empty()) {
     const ssize_t count = ::pread(descriptor_, bytes.data(), bytes.size(), offset_bytes);

@@ -32,6 +32,9 @@ class PosixFile {
 
   int64_t size_bytes() const;
 
+  /// False once the file was removed, or replaced by another of its name: what is written then is lost.
+  bool is_linked() const;
+
   /// Fills `bytes` from the given offset. A file that ends earlier is an error.
   void read_at(int64_t offset_bytes, std::span<std::byte> bytes) const;
 
