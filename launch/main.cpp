@@ -17,8 +17,8 @@
 #include "data/data_error.h"
 #include "launch/command.h"
 #include "launch/command_table.h"
-#include "launch/fault_text.h"
 #include "launch/standard_output.h"
+#include "src/train/fault_text.h"
 
 namespace tutti::launch {
 namespace {
@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
     tutti::comm::say_last_words(error.what());
     return kBadInput;
   } catch (const std::exception& error) {
-    tutti::comm::say_last_words(fault_text(error));
+    tutti::comm::say_last_words(tutti::train::fault_text(error));
     return kInternal;
   }
 }

@@ -11,7 +11,7 @@
 #include "comm/collectives.h"
 #include "comm/last_words.h"
 #include "launch/command.h"
-#include "launch/fault_text.h"
+#include "src/train/fault_text.h"
 #include "src/train/lanes.h"
 
 namespace tutti::launch {
@@ -41,7 +41,7 @@ comm::Roster meet(comm::Communicator& communicator) {
 }  // namespace
 
 void end_job(comm::Communicator& communicator, const std::exception& error) {
-  comm::say_last_words(fmt::format("rank {}: {}", communicator.rank(), fault_text(error)));
+  comm::say_last_words(fmt::format("rank {}: {}", communicator.rank(), train::fault_text(error)));
   communicator.abort(kInternal);
   std::_Exit(kInternal);  // never reached, which GCC does not see of a virtual function
 }
@@ -86,7 +86,7 @@ std::string RankWatch::run_beside(const std::function<void()>& action) {
       train::use_one_intra_op_thread();
       action();
     } catch (const std::exception& error) {
-      fault = fault_text(error);
+      fault = train::fault_text(error);
     }
     done = true;
   });

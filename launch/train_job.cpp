@@ -312,7 +312,8 @@ void TrainJob::print_headline() const {
     text += "reduction: fast: results agree with other placements within rounding, not bit for bit\n";
   }
   if (job_.run.resume) {
-    text += fmt::format("{} of {} models go on from a checkpoint\n", resume_steps_.size(), job_.models.size());
+    text += fmt::format("{} of {} models go on from a checkpoint, {} have finished\n",
+                        resume_steps_.size() - finished_.size(), job_.models.size(), finished_.size());
   }
   shown_.show(text);
 }

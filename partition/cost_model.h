@@ -61,8 +61,8 @@ ModelCost predict_cost(const train::ModelSpec& spec, const program::Program& pro
 /// The same with a trial's times and region bytes in place of the predicted ones.
 ModelCost with_trial(ModelCost cost, const train::ModelSpec& spec, const train::TrialResult& trial);
 
-/// The cost of the last `steps_left` steps (less than 0 counts as 0): a model that is resumed, or has finished, takes
-/// less time but as much memory.
+/// The cost of the last `steps_left` steps (less than 0 counts as 0): a model that is resumed takes less time but as
+/// much memory.
 ModelCost with_steps_left(ModelCost cost, int64_t steps_left);
 
 /// The bytes a model takes on the member at `position` of its team, without the lanes' regions: state, the pool of

@@ -132,7 +132,10 @@ TEST_F(OutputFolderTest, FileSystemThatHangsHoldsUpNobodyButTheKeeper) {
   signal(SIGIO, SIG_IGN);
   const int holder = open((folder_ / "lock").c_str(), O_RDONLY | O_CLOEXEC);
   ASSERT_GE(holder, 0);
-  while (fcntl(holder, F_SETLEASE, F_WRLCK) != 0) ASSERT_EQ(errno, EAGAIN);      // the keeper has it open just now
+  while (fcntl(holder, F_SETLEASE, F_WRLCK) != 0) {
+    if (errno == EINVAL || errno == EOPNOTSUPP) GTEST_SKIP() << "no leases on this file system";
+    ASSERT_EQ(errno, EAGAIN);  // the keeper has it open just now
+  }
   while (fcntl(holder, F_GETLEASE) == F_WRLCK) EXPECT_NO_THROW(keeper.check());  // until the keeper waits
   for (int i = 0; i < 100; ++i) EXPECT_NO_THROW(keeper.check());
   fs::remove(folder_ / "lock");

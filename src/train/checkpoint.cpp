@@ -12,6 +12,7 @@
 #include <span>
 #include <system_error>
 
+#include "data/file_kind.h"
 #include "src/train/fault_point.h"
 #include "src/train/posix_file.h"
 
@@ -140,6 +141,9 @@ std::vector<int64_t> CheckpointStore::steps() const {
 
 nlohmann::json CheckpointStore::manifest(int64_t step) const {
   const fs::path file = step_folder(step) / kManifest;
+  if (const std::string kind = data::other_than_regular_file(file); !kind.empty()) {
+    throw CheckpointError("checkpoint: expected a manifest in " + file.string() + ", found " + kind);
+  }
   std::ifstream stream(file);
   nlohmann::json manifest = nlohmann::json::parse(stream, nullptr, /*allow_exceptions=*/false);
   const auto holds = [&](const char* key, bool (nlohmann::json::*is)() const noexcept) {

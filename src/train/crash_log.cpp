@@ -11,6 +11,8 @@
 #include <fstream>
 #include <set>
 
+#include "data/file_kind.h"
+
 namespace tutti::train {
 
 namespace {
@@ -82,6 +84,7 @@ void CrashLog::open(const std::filesystem::path& file, const std::string& run) {
 
 std::map<std::string, int64_t> CrashLog::counts(const std::filesystem::path& file) {
   std::map<std::string, std::set<std::string>> runs;
+  if (!data::other_than_regular_file(file).empty()) return {};
   std::ifstream lines(file);
   for (std::string line; std::getline(lines, line);) {
     const size_t mark = line.rfind(kMark), run = line.rfind(kRun);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/train/fault_point.h"
+#include "src/train/fault_text.h"
 
 namespace tutti::train {
 
@@ -75,7 +76,7 @@ void ModelRun::work(Lane& lane, Clock::time_point until) {
   } catch (const std::exception& error) {
     // What guard() has not caught in a team's member: the others wait for its next message, which will not come.
     if (!alone()) throw;
-    end(ModelState::kFailed, error.what());
+    end(ModelState::kFailed, fault_text(error));
   }
   desk_.leave();
   if (worked) trace_->record("visit", spec().name, lane.index, began, Clock::now(), first_step, training_.step());
@@ -240,7 +241,7 @@ void ModelRun::end(ModelState state, const std::string& reason) {
 /// Of several errors the first one tells what happened.
 void ModelRun::keep_error(const std::exception& error) {
   const std::lock_guard lock(error_mutex_);
-  if (error_.empty()) error_ = error.what();
+  if (error_.empty()) error_ = fault_text(error);
 }
 
 bool ModelRun::has_error() const {

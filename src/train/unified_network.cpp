@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "src/train/crash_log.h"
+#include "src/train/fault_text.h"
 #include "src/train/parameter_groups.h"
 #include "src/train/trial.h"
 
@@ -71,7 +72,7 @@ void UnifiedNetwork::admit(const Member& member) {
   try {
     member.rest ? put_to_rest(member) : prepare(member);
   } catch (const std::exception& error) {
-    faults_.push_back(fmt::format("model {}: {}", member.spec->name, error.what()));
+    faults_.push_back(fmt::format("model {}: {}", member.spec->name, fault_text(error)));
   }
 }
 
@@ -133,7 +134,7 @@ std::vector<ModelRun*> UnifiedNetwork::start_runs() {
       runs_.push_back(std::make_unique<ModelRun>(std::move(setup), std::move(memory)));
       started.push_back(runs_.back().get());
     } catch (const std::exception& error) {
-      faults_.push_back(fmt::format("model {}: {}", member.spec->name, error.what()));
+      faults_.push_back(fmt::format("model {}: {}", member.spec->name, fault_text(error)));
     }
   }
   return started;

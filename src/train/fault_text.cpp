@@ -1,8 +1,8 @@
-#include "launch/fault_text.h"
+#include "src/train/fault_text.h"
 
 #include <new>
 
-namespace tutti::launch {
+namespace tutti::train {
 
 std::string fault_text(const std::exception& error) {
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
@@ -14,4 +14,4 @@ std::string fault_text(const std::exception& error) {
   return text.empty() ? "a fault without a message" : text;
 }
 
-}  // namespace tutti::launch
+}  // namespace tutti::train
