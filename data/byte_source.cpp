@@ -106,10 +106,14 @@ class PreadFile : public ByteSource {
 
 }  // namespace
 
-int64_t regular_file_bytes(const std::filesystem::path& path) {
+void require_regular_file(const std::filesystem::path& path) {
   if (const std::string other = other_than_regular_file(path); !other.empty()) {
     throw DataError(fmt::format("{}: expected a regular file, found {}; give a file", path.string(), other));
   }
+}
+
+int64_t regular_file_bytes(const std::filesystem::path& path) {
+  require_regular_file(path);
   std::error_code error;
   const uintmax_t bytes = std::filesystem::file_size(path, error);
   if (error) throw DataError(fmt::format("{}: cannot be opened: {}", path.string(), error.message()));

@@ -18,8 +18,11 @@ class ByteSource {
   virtual void read(int64_t offset_bytes, std::span<std::byte> out) const = 0;
 };
 
-/// The size of a regular file. Throws DataError for anything else (a folder, a pipe) before it is opened: a pipe would
-/// block.
+/// Throws DataError for anything but a regular file (a folder, a pipe) before it is opened: a pipe would block. Passes
+/// what is not there or cannot be looked at: opening that tells more.
+void require_regular_file(const std::filesystem::path& path);
+
+/// The size of a regular file. Throws DataError as require_regular_file does, and where there is no file.
 int64_t regular_file_bytes(const std::filesystem::path& path);
 
 /// Maps the first `file_bytes` of a file: the page cache holds one copy for all processes of a node.

@@ -20,7 +20,7 @@ constexpr size_t kReadBytes = size_t{1} << 30;  // gzread counts in int
 class GzipStream : public ByteStream {
  public:
   explicit GzipStream(const std::filesystem::path& path) : name_(path.string()) {
-    regular_file_bytes(path);
+    require_regular_file(path);
     file_ = ::gzopen(name_.c_str(), "rb");
     if (file_ == nullptr) throw DataError(fmt::format("{}: cannot be opened: {}", name_, std::strerror(errno)));
     ::gzbuffer(file_, kBufferBytes);

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "data/byte_source.h"
 #include "data/byte_stream.h"
 #include "data/data_error.h"
 
@@ -36,6 +37,7 @@ std::vector<std::filesystem::path> files_of(CifarKind kind, CifarPart part, cons
 }
 
 std::vector<std::string> class_names_in(const std::filesystem::path& path, int64_t class_count) {
+  require_regular_file(path);
   std::vector<std::string> names;
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
@@ -53,9 +55,7 @@ class CifarSource : public RowSource {
   CifarSource(CifarKind kind, CifarPart part, const std::filesystem::path& folder)
       : files_(files_of(kind, part, folder)), label_bytes_(kind == CifarKind::kCifar10 ? 1 : 2) {
     for (const std::filesystem::path& path : files_) {
-      std::error_code error;
-      const auto size = static_cast<int64_t>(std::filesystem::file_size(path, error));
-      if (error) throw DataError(fmt::format("{}: cannot be read: {}", path.string(), error.message()));
+      const int64_t size = regular_file_bytes(path);
       if (size % row_bytes() != 0) {
         throw DataError(
             fmt::format("{}: the file is cut: expected rows of {} bytes, found {} rows and {} bytes; fetch "

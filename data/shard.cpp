@@ -6,7 +6,7 @@
 #include <cmath>
 #include <span>
 
-#include "data/file_kind.h"
+#include "data/byte_source.h"
 #include "data/hdf5_file.h"
 
 namespace tutti::data {
@@ -101,13 +101,7 @@ std::string dataset_path(FieldRole role, const std::string& name) {
 std::string checksum_path(FieldRole role, const std::string& name) { return "/checksums" + dataset_path(role, name); }
 
 ShardInfo read_shard_info(const std::filesystem::path& path) {
-  if (const std::string other = other_than_regular_file(path); !other.empty()) {
-    throw DataError(fmt::format("{}: expected a shard, a regular file, found {}; make one with `tutti shard`",
-                                path.string(), other));
-  }
-  std::error_code error;
-  ShardInfo info{path, static_cast<int64_t>(std::filesystem::file_size(path, error)), 0, {}};
-  if (error) throw DataError(fmt::format("{}: cannot be read: {}", path.string(), error.message()));
+  ShardInfo info{path, regular_file_bytes(path), 0, {}};
   const Hdf5File file = Hdf5File::open(path);
   if (!file.has_attribute("format") || file.text_attribute("format") != kShardFormat) {
     throw DataError(fmt::format("{}: expected a shard (attribute format = '{}'); make one with `tutti shard`",

@@ -17,9 +17,17 @@
 namespace tutti::data {
 namespace {
 
+std::vector<ZipMember> members_of(const std::filesystem::path& archive) {
+  try {
+    return read_zip_directory(archive);
+  } catch (const ZipError& error) {
+    throw DataError(fmt::format("{}; fetch it or write it again", error.what()));
+  }
+}
+
 ZipMember find(const std::filesystem::path& archive, const std::string& name) {
   std::vector<std::string> names;
-  for (ZipMember& member : read_zip_directory(archive)) {
+  for (ZipMember& member : members_of(archive)) {
     if (member.name == name) return std::move(member);
     names.push_back(std::move(member.name));
   }

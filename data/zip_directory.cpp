@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string_view>
 
 #include "data/byte_source.h"
-#include "data/data_error.h"
 
 namespace tutti::data {
 namespace {
@@ -20,10 +20,13 @@ constexpr std::string_view kEntry = "PK\1\2", kLocal = "PK\3\4", kEnd = "PK\5\6"
                            kLocator64 = "PK\6\7";
 constexpr uint64_t kEntryBytes = 46, kLocalBytes = 30, kEndBytes = 22, kEnd64Bytes = 56, kLocator64Bytes = 20;
 constexpr uint64_t kMaxCommentBytes = 0xFFFF, kMaxNameBytes = 511;
+constexpr uint64_t kMaxEntryBytes = kEntryBytes + 3 * 0xFFFF;  // with name, extra fields and comment
+constexpr uint64_t kMaxDirectoryBytes = uint64_t{1} << 28;
 constexpr uint64_t kMaxDeflateRatio = 1032;                  // a match of 258 bytes takes two bits at least
 constexpr uint64_t kIn64 = 0xFFFFFFFF, kCountIn64 = 0xFFFF;  // the value stands in a 64-bit record
 constexpr uint64_t kEncrypted = 1 << 0 | 1 << 6 | 1 << 13;   // plain, strong, and with masked headers
 constexpr uint64_t kSizesFollow = 1 << 3, kPatch = 1 << 5;   // flags of a member
+constexpr const char* kFewerMembers = "its ZIP directory is damaged or has fewer members than it claims";
 constexpr const char* kSeveralParts = "it is one of several parts; join them first";
 
 /// What is wrong with the archive, without its name.
@@ -70,20 +73,21 @@ Header header_of(const Record& record, size_t offset, std::string_view name) {
 /// Replaces the values that are left to the 64-bit extra field, in the order in which it gives them.
 void take_extra64(std::string_view extra, std::initializer_list<uint64_t*> values) {
   constexpr uint64_t kExtra64 = 1;
-  std::string_view found;
+  std::optional<std::string_view> found;
   while (!extra.empty()) {
     const Record field(extra);
     const uint64_t bytes = field.u16(2);
-    if (4 + bytes > extra.size() || (field.u16(0) == kExtra64 && !found.empty())) {
+    if (4 + bytes > extra.size() || (field.u16(0) == kExtra64 && found)) {
       throw Fault("the extra fields of a member are damaged");
     }
     if (field.u16(0) == kExtra64) found = extra.substr(4, bytes);
     extra.remove_prefix(4 + bytes);
   }
+  const Record wide(found.value_or(""));
   size_t offset = 0;
   for (uint64_t* value : values) {
     if (*value != kIn64) continue;
-    *value = Record(found).u64(offset);
+    *value = wide.u64(offset);
     offset += 8;
   }
 }
@@ -148,6 +152,7 @@ class DirectoryReader {
 
   std::vector<ZipMember> members() const {
     const Directory directory = find_directory();
+    check_size(directory);
     const std::string text = read(directory.offset, directory.bytes);
     std::string_view rest = text;
     std::vector<Entry> entries;
@@ -156,7 +161,7 @@ class DirectoryReader {
       locate(entries.back());
     }
     if (!rest.empty()) {
-      throw Fault(fmt::format("its ZIP directory has more than the {} members it claims", directory.entry_count));
+      throw too_many(directory);
     }
     check_together(entries, directory.offset);
     std::vector<ZipMember> members;
@@ -179,6 +184,10 @@ class DirectoryReader {
     return text;
   }
 
+  static Fault too_many(const Directory& directory) {
+    return Fault(fmt::format("its ZIP directory has more than the {} members it claims", directory.entry_count));
+  }
+  static void check_size(const Directory& directory);
   Directory find_directory() const;
   void widen(Directory& directory) const;
   Entry take_entry(std::string_view& rest) const;
@@ -205,6 +214,17 @@ DirectoryReader::Directory DirectoryReader::find_directory() const {
                             directory.offset, directory.end));
   }
   return directory;
+}
+
+/// Throws where the directory is larger than any that is read, or than that many members can make it: a file with holes
+/// in it may claim a directory of any size.
+void DirectoryReader::check_size(const Directory& directory) {
+  if (directory.bytes > kMaxDirectoryBytes) {
+    throw Fault(
+        fmt::format("expected a ZIP directory of at most {} bytes, found {}", kMaxDirectoryBytes, directory.bytes));
+  }
+  if (directory.entry_count > directory.bytes / kEntryBytes) throw Fault(kFewerMembers);
+  if (directory.bytes > directory.entry_count * kMaxEntryBytes) throw too_many(directory);
 }
 
 /// Takes the values of the 64-bit end record, where there is one.
@@ -236,10 +256,11 @@ void DirectoryReader::widen(Directory& directory) const {
 
 Entry DirectoryReader::take_entry(std::string_view& rest) const {
   const Record record(rest);
-  if (!record.begins_with(kEntry)) throw Fault("its ZIP directory is damaged or has fewer members than it claims");
+  if (!record.begins_with(kEntry)) throw Fault(kFewerMembers);
   const size_t name_bytes = record.u16(28), extra_bytes = record.u16(30);
   const size_t entry_bytes = kEntryBytes + name_bytes + extra_bytes + record.u16(32);
-  Entry entry = {.begin = record.u32(42)};
+  Entry entry;
+  entry.begin = record.u32(42);
   if (entry_bytes > rest.size()) throw Fault("its ZIP directory ends too early");
   if (record.u16(34) != 0) throw Fault(kSeveralParts);
   Header& header = entry.header;
@@ -282,7 +303,7 @@ std::vector<ZipMember> read_zip_directory(const std::filesystem::path& archive) 
   try {
     return DirectoryReader(archive).members();
   } catch (const Fault& fault) {
-    throw DataError(fmt::format("{}: {}; fetch it or write it again", archive.string(), fault.what()));
+    throw ZipError(fmt::format("{}: {}", archive.string(), fault.what()));
   }
 }
 

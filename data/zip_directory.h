@@ -7,7 +7,16 @@
 #include <string>
 #include <vector>
 
+#include "data/data_error.h"
+
 namespace tutti::data {
+
+/// An archive that is damaged or not read. The text names the archive and the fault; what to do is for the caller to
+/// add, who knows what the archive is for.
+class ZipError : public DataError {
+ public:
+  using DataError::DataError;
+};
 
 enum class ZipMethod { kStored, kDeflated };
 
@@ -24,8 +33,9 @@ struct ZipMember {
 /// and at most 511 bytes without a NUL; every local header says what the directory says; headers and stored bytes lie
 /// before the directory and overlap no other member's; a stored member has as many bytes as it stores, a deflated one
 /// no more than deflate can make of them. A name may still be absolute or lead out of a folder.
-/// Throws DataError, naming the archive, where that does not hold (a cut or damaged archive, a ZIP bomb), and for
-/// encrypted members, other methods, archives in several parts, and anything but a regular file.
+/// Throws ZipError where that does not hold (a cut or damaged archive, a ZIP bomb), and for encrypted members, other
+/// methods, archives in several parts and directories beyond 256 MiB; another DataError for a file that cannot be read
+/// and anything but a regular file.
 /// Takes no more memory than a few times the directory.
 /// Format: PKWARE, .ZIP File Format Specification (APPNOTE.TXT) 6.3, sections 4.3 to 4.5.
 std::vector<ZipMember> read_zip_directory(const std::filesystem::path& archive);

@@ -219,7 +219,7 @@ TEST_F(DataSetFiles, OpenNothingButRegularFiles) {
   const auto message = [](const std::filesystem::path& path) {
     return message_of([&] { DataSet::open({path.string()}); });
   };
-  EXPECT_THAT(message(folder_ / "pipe.h5"), HasSubstr("pipe.h5: expected a shard, a regular file, found a pipe"));
+  EXPECT_THAT(message(folder_ / "pipe.h5"), HasSubstr("pipe.h5: expected a regular file, found a pipe"));
   EXPECT_THAT(message(folder_.path()), HasSubstr("found a folder"));
   EXPECT_THAT(message("/dev/zero"), HasSubstr("found a device"));
 }

@@ -132,7 +132,7 @@ TEST_F(Pt2ArchiveTest, RefusesEveryTruncation) {
   const std::string whole = zip_bytes(entries());
   for (size_t bytes = 0; bytes < whole.size(); bytes += 1 + bytes / 16) {
     write(whole.substr(0, bytes));
-    EXPECT_NE(error_of_file(), "no error") << bytes << " of " << whole.size() << " bytes";
+    EXPECT_THAT(error_of_file(), HasSubstr("torch.export.save")) << bytes << " of " << whole.size() << " bytes";
   }
 }
 

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "data/zip_archive.h"
 #include "tests/shard_files.h"
 #include "tests/zip_writer.h"
@@ -33,12 +36,12 @@ std::vector<ZipEntry> entries() { return {{"x.npy", "some bytes"}, {"y.npy", std
 
 class ZipDirectory : public testing::Test {
  protected:
-  /// What the directory alone and the opening of each member say of the file; it must be the same.
+  /// What the directory alone says of the file; the opening of each member must say the same, and what to do.
   std::string refusal_of(const std::string& bytes) const {
     write_file(file_, bytes);
     const std::string refusal = message_of([&] { read_zip_directory(file_); });
     EXPECT_THAT(refusal, HasSubstr(file_.string()));
-    EXPECT_EQ(message_of([&] { open_zip_member(file_, "x.npy"); }), refusal);
+    EXPECT_EQ(message_of([&] { open_zip_member(file_, "x.npy"); }), refusal + "; fetch it or write it again");
     return refusal;
   }
   std::string content_of(const std::string& member, size_t bytes) const {
@@ -81,6 +84,7 @@ TEST_F(ZipDirectory, RefusesEveryTruncation) {
 TEST_F(ZipDirectory, NeverGivesOtherBytesWhereOneIsFlipped) {
   for (const ZipSizes sizes : {ZipSizes::k32Bit, ZipSizes::k64Bit}) {
     const std::string whole = zip_bytes(entries(), sizes);
+    int read_count = 0;
     for (size_t i = 0; i < whole.size(); ++i) {
       std::string damaged = whole;
       damaged[i] = static_cast<char>(damaged[i] ^ 0x55);
@@ -88,10 +92,12 @@ TEST_F(ZipDirectory, NeverGivesOtherBytesWhereOneIsFlipped) {
       try {
         EXPECT_EQ(content_of("x.npy", 10), "some bytes") << "byte " << i;
         EXPECT_EQ(content_of("y.npy", 1000), std::string(1000, 'y')) << "byte " << i;
+        ++read_count;
       } catch (const DataError& error) {
         EXPECT_THAT(error.what(), HasSubstr(file_.string()));
       }
     }
+    EXPECT_GE(read_count, 16) << "two members, each with four bytes of time in both of its headers";
   }
 }
 
@@ -141,6 +147,21 @@ TEST_F(ZipDirectory, RefusesNumbersThatCannotBe) {
                   little_endian(lie.value, lie.width));
     EXPECT_THAT(refusal_of(bytes), HasSubstr(lie.refusal)) << lie.value << " at " << lie.offset << ": " << lie.refusal;
   }
+}
+
+// The file has holes: it takes no room, and is as large as its directory claims.
+TEST_F(ZipDirectory, RefusesLargeDirectoriesBeforeTheyAreRead) {
+  const auto refusal_of_holes = [this](uint64_t count, uint64_t bytes) {
+    write_file(file_, "");
+    std::filesystem::resize_file(file_, bytes);
+    std::ofstream(file_, std::ios::binary | std::ios::app) << zip_end(count, bytes, 0, ZipSizes::k64Bit, "");
+    return message_of<ZipError>([&] { read_zip_directory(file_); });
+  };
+  constexpr uint64_t kMiB = uint64_t{1} << 20;
+  EXPECT_THAT(refusal_of_holes(1, kMiB << 14), HasSubstr("at most 268435456 bytes, found 17179869184"));
+  EXPECT_THAT(refusal_of_holes(5, kMiB), HasSubstr("more than the 5 members"));
+  EXPECT_THAT(refusal_of_holes(6, kMiB), HasSubstr("is damaged"));  // six can be that large: it is read
+  EXPECT_THAT(refusal_of_holes(kMiB, kMiB), HasSubstr("fewer members"));
 }
 
 TEST_F(ZipDirectory, RefusesTwoMembersOfOneName) {
@@ -195,6 +216,9 @@ TEST_F(ZipDirectory, ReadsTheHeadersThatNumpyWrites) {
               HasSubstr("checksum or size"));
   EXPECT_THAT(refusal_of(archive_of(fields(0) + n(crc, 4) + wide, extra(11), fields(0) + truth, "")),
               HasSubstr("checksum or size"));
+  const std::string empty_extra = n(1, 2) + n(0, 2);
+  EXPECT_THAT(refusal_of(archive_of(fields(0) + n(crc, 4) + wide, empty_extra + extra(10), fields(0) + truth, "")),
+              HasSubstr("extra fields of a member are damaged"));
   EXPECT_THAT(refusal_of(archive_of(fields(0) + n(crc, 4) + wide, "", fields(0) + truth, "")), HasSubstr("is cut"));
 }
 

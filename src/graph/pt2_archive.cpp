@@ -22,6 +22,8 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr const char* kAdvice = "Write the archive anew with torch.export.save.";
+
 /// Throws where a name is not that of a file in the folder `root`, in which all members lie.
 void check_name(const std::string& name, const std::string& root) {
   const std::filesystem::path path(name);
@@ -48,10 +50,12 @@ std::map<std::string, int64_t> member_sizes(const std::filesystem::path& file) t
     sizes.emplace(member.name.substr(root.size()), member.bytes);
   }
   return sizes;
+} catch (const data::ZipError& error) {
+  throw GraphError(fmt::format("{}. {}", error.what(), kAdvice));
 } catch (const data::DataError& error) {
   throw GraphError(error.what());
 } catch (const GraphError& error) {
-  throw GraphError(fmt::format("{}: {}. Write the archive anew with torch.export.save.", file.string(), error.what()));
+  throw GraphError(fmt::format("{}: {}. {}", file.string(), error.what(), kAdvice));
 }
 
 int64_t known(const Pt2Size& size, const char* what) {

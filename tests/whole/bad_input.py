@@ -74,7 +74,7 @@ def check_data():
     refused("missing shard", job_text(data="  gone: {train: data/gone-*.h5}"),
             ["bad.yaml:", "data/gone-*.h5", "no such shard", "tutti shard"])
     refused("shard that is a pipe", job_text(data="  pipe: {train: pipe}"),
-            ["bad.yaml:", "expected a shard, a regular file, found a pipe"])
+            ["bad.yaml:", "expected a regular file, found a pipe"])
     refused("first weights that are a pipe", job_text(first="init: pipe"),
             ["bad.yaml:", "expected a safetensors file, found a pipe"])
     damaged_copy(runs, "cut", lambda content: content[:len(content) // 2])
