@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <string_view>
+#include <system_error>
 #include <unordered_map>
 
 #include "data/file_kind.h"
@@ -143,10 +144,12 @@ Node parse_document(const std::string& text, Faults& faults, int setting) {
 
 Node read_document(const std::filesystem::path& file, Faults& faults) {
   if (const std::string other = data::other_than_regular_file(file); !other.empty()) {
+    std::error_code error;
     faults.add({}, "",
                fmt::format("expected a job file, found {}; {}", other,
-                           other == "a folder" ? "name the file in it"
-                                               : "write the text to a regular file first, which every rank can read"));
+                           std::filesystem::is_directory(file, error)
+                               ? "name the file in it"
+                               : "write the text to a regular file first, which every rank can read"));
     return {};
   }
   std::ifstream stream(file, std::ios::binary);

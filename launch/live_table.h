@@ -37,7 +37,6 @@ class LiveTable {
     double rate = 0;  // steps per second, smoothed
     int64_t last_step = -1;
     std::chrono::steady_clock::time_point last_time;
-    std::string last_line;
   };
   std::string row_text(const std::string& name, const Row& row, size_t name_width) const;
   std::string summary_line() const;

@@ -6,10 +6,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -97,14 +99,18 @@ TEST(DocumentTest, NestingBeyondTheParsersOwnLimitIsRefusedAlike) {
 }
 
 TEST(DocumentTest, ManyKeysTakeTimeInProportion) {
-  const auto seconds_of = [](int key_count) {
+  const auto least_seconds_of = [](int key_count) {
     std::string text;
     for (int i = 0; i < key_count; ++i) text += fmt::format("k{}: 1\n", i);
-    const auto begin = std::chrono::steady_clock::now();
-    EXPECT_EQ(fault_of(text), "");
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    double least = std::numeric_limits<double>::infinity();
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      const auto begin = std::chrono::steady_clock::now();
+      EXPECT_EQ(fault_of(text), "");
+      least = std::min(least, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    }
+    return least;
   };
-  const double few = seconds_of(20'000), many = seconds_of(200'000);
+  const double few = least_seconds_of(20'000), many = least_seconds_of(200'000);
   EXPECT_LT(many, 40 * few) << "ten times as many keys; where each looked at all before it, a hundred times the time";
 }
 
