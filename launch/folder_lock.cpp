@@ -17,6 +17,7 @@
 
 #include "comm/roster.h"
 #include "launch/command.h"
+#include "launch/text_file.h"
 #include "src/train/posix_file.h"
 
 namespace tutti::launch {
@@ -85,31 +86,14 @@ std::string holder_text(const std::string& text) {
   return fmt::format("process {} on host {}", holder.value("process", 0), holder.value("host", "?"));
 }
 
-/// The text of a lock, or why it cannot be read.
-struct LockFile {
-  std::optional<std::string> text;
-  std::error_code error;
-};
-
-LockFile read_lock(const fs::path& file) {
-  try {
-    const train::PosixFile reader = train::PosixFile::open(file);
-    std::string text(static_cast<size_t>(reader.size_bytes()), '\0');
-    reader.read_at(0, std::as_writable_bytes(std::span(text)));
-    return {std::move(text), {}};
-  } catch (const std::system_error& error) {
-    return {std::nullopt, error.code()};
-  }
-}
-
 /// What is said of a lock that stays, and that this run may not take.
-std::string refusal(const fs::path& file, const LockFile& found) {
+std::string refusal(const fs::path& file, const TextOrReason& found) {
   const std::string folder = file.parent_path().string();
   if (!found.text) {
     return fmt::format(
         "run.out: expected a folder whose lock can be read, found {}: {}; choose another folder with "
         "--out, or, if no run uses {}, remove that file",
-        file.string(), found.error.message(), folder);
+        file.string(), found.reason, folder);
   }
   return fmt::format(
       "run.out: expected a folder that no other run uses, found {} in use by {}; wait for that run, or "
@@ -127,7 +111,7 @@ FolderLock::FolderLock(const fs::path& folder) : file_(folder / "lock"), token_(
   text_ = own.dump() + "\n";
   const auto patience = std::chrono::steady_clock::now() + kPatience;
   while (!try_to_take()) {
-    const LockFile found = read_lock(file_);
+    const TextOrReason found = read_text_or_reason(file_);
     if (found.text && is_stale(file_, *found.text, token_) && take_over(*found.text)) continue;
     if (std::chrono::steady_clock::now() >= patience) throw UsageError(refusal(file_, found));
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -154,7 +138,7 @@ bool FolderLock::take_over(const std::string& judged) const {
   std::error_code error;
   fs::rename(file_, aside, error);
   if (error) return false;
-  const bool taken = read_lock(aside).text == judged && is_stale(aside, judged, token_);
+  const bool taken = read_text(aside) == judged && is_stale(aside, judged, token_);
   if (taken) {
     spdlog::warn("{}: the lock of a run that is gone is taken over", file_.parent_path().string());
   } else {
@@ -165,16 +149,16 @@ bool FolderLock::take_over(const std::string& judged) const {
   return taken;
 }
 
-bool FolderLock::is_own() const { return read_lock(file_).text == text_; }
+bool FolderLock::is_own() const { return read_text(file_) == text_; }
 
 void FolderLock::touch() {
-  const LockFile found = read_lock(file_);
+  const TextOrReason found = read_text_or_reason(file_);
   if (found.text != text_) {
     throw std::runtime_error(
         fmt::format("output folder {}: expected the lock of this run, found {}; the folder was removed, or another run "
                     "has taken it over, so this run stops. Go on with --resume when no other run uses the folder",
                     file_.parent_path().string(),
-                    found.text ? "that of " + holder_text(*found.text) : "none to read: " + found.error.message()));
+                    found.text ? "that of " + holder_text(*found.text) : "none to read: " + found.reason));
   }
   utimensat(AT_FDCWD, file_.c_str(), nullptr, 0);
 }

@@ -12,7 +12,7 @@
 
 #include "launch/command.h"
 #include "launch/saved_job.h"
-#include "launch/trace_file.h"
+#include "launch/text_file.h"
 
 namespace tutti::launch {
 
@@ -46,7 +46,7 @@ void make_or_accept(const fs::path& folder) {
         fmt::format("run.out: expected a folder that can be written, found {}: {}; choose another with --out",
                     folder.string(), error.code().message()));
   }
-  if (others.empty() || fs::exists(folder / kJobRecord)) return;
+  if (others.empty() || is_there(folder / kJobRecord)) return;
   throw UsageError(
       fmt::format("run.out: expected a folder that is new, empty, or an earlier run's (with {}), found {} "
                   "with {}; choose another with --out",
@@ -69,7 +69,6 @@ void warn_of_models_without_block(const nlohmann::json& models, const Job& job) 
 }  // namespace
 
 OutputFolder::OutputFolder(const Job& job) : path_(job.run.out) {
-  check_trace_file(job);
   make_or_accept(path_);
   lock_.emplace(path_, kHeartbeat);
   compare_or_record(job);

@@ -3,7 +3,11 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <optional>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "launch/command.h"
 #include "launch/results.h"
@@ -33,7 +37,7 @@ void take_position(const nlohmann::json& line, ModelResult& result) {
 
 std::vector<ModelResult> read_summary(const fs::path& file) {
   const nlohmann::json summary =
-      nlohmann::json::parse(read_text(file).value_or(""), nullptr, /*allow_exceptions=*/false);
+      nlohmann::json::parse(read_text_if_there(file).value_or(""), nullptr, /*allow_exceptions=*/false);
   try {
     return results_of(summary.at("models"));
   } catch (const nlohmann::json::exception&) {
@@ -47,16 +51,17 @@ std::vector<ModelResult> read_summary(const fs::path& file) {
 /// The sweep variables that model.yaml names, as text or numbers.
 nlohmann::json read_labels(const fs::path& file) {
   nlohmann::json labels = nlohmann::json::object();
-  if (!fs::exists(file)) return labels;
+  const std::optional<std::string> description = read_text_if_there(file);
+  if (!description) return labels;
   try {
-    const YAML::Node node = YAML::Load(read_text(file).value())["labels"];
+    const YAML::Node node = YAML::Load(*description)["labels"];
     if (!node.IsDefined() || !node.IsMap()) return labels;
     for (const auto& entry : node) {
       const auto text = entry.second.as<std::string>();
       const nlohmann::json number = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
       labels[entry.first.as<std::string>()] = number.is_number() ? number : nlohmann::json(text);
     }
-  } catch (const std::exception&) {  // of yaml-cpp, or there is no text
+  } catch (const YAML::Exception&) {
     throw UsageError(
         fmt::format("{}: expected the description of a model that training wrote, found something else: the file is "
                     "damaged; remove it to see the model without its sweep variables",
@@ -77,10 +82,10 @@ ModelResult read_model(const fs::path& folder, bool job_is_running) {
   ModelResult result;
   result.name = folder.filename().string();
   result.labels = read_labels(folder / "model.yaml");
-  result.state = fs::exists(folder / "final" / "weights.safetensors") ? "finished"
-                 : job_is_running                                     ? "running"
-                                                                      : "stopped";
-  std::istringstream stream(read_text(folder / "metrics.jsonl").value_or(""));
+  result.state = is_there(folder / "final" / "weights.safetensors") ? "finished"
+                 : job_is_running                                   ? "running"
+                                                                    : "stopped";
+  std::istringstream stream(read_text_if_there(folder / "metrics.jsonl").value_or(""));
   int64_t line_number = 0;
   for (std::string text; std::getline(stream, text);) {
     ++line_number;
@@ -99,6 +104,21 @@ ModelResult read_model(const fs::path& folder, bool job_is_running) {
   return result;
 }
 
+std::vector<fs::path> folders_in(const fs::path& folder) {
+  std::vector<fs::path> folders;
+  try {
+    for (const auto& entry : fs::directory_iterator(folder)) {
+      if (entry.is_directory()) folders.push_back(entry.path());
+    }
+  } catch (const fs::filesystem_error& error) {
+    throw UsageError(
+        fmt::format("{}: expected a folder that can be listed, found {}; check what it is and its "
+                    "permissions",
+                    folder.string(), error.code().message()));
+  }
+  return folders;
+}
+
 }  // namespace
 
 std::vector<ModelResult> results_of(const nlohmann::json& reports) {
@@ -115,18 +135,16 @@ std::vector<ModelResult> results_of(const nlohmann::json& reports) {
 }
 
 std::vector<ModelResult> read_results(const fs::path& out) {
-  const bool job_is_running = fs::exists(out / "lock");
-  if (!job_is_running && fs::exists(out / "summary.json")) return read_summary(out / "summary.json");
-  if (!fs::is_directory(out / "models")) {
+  const bool job_is_running = is_there(out / "lock");
+  if (!job_is_running && is_there(out / "summary.json")) return read_summary(out / "summary.json");
+  if (!is_there(out / "models")) {
     throw UsageError(
         fmt::format("{}: expected the output folder of a job (with `models` or `summary.json`), found {}; "
                     "give the folder that `run: out` names",
-                    out.string(), fs::exists(out) ? "neither" : "nothing"));
+                    out.string(), is_there(out) ? "neither" : "nothing"));
   }
   std::vector<ModelResult> results;
-  for (const auto& entry : fs::directory_iterator(out / "models")) {
-    if (entry.is_directory()) results.push_back(read_model(entry.path(), job_is_running));
-  }
+  for (const fs::path& folder : folders_in(out / "models")) results.push_back(read_model(folder, job_is_running));
   std::sort(results.begin(), results.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   return results;
 }

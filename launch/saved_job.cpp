@@ -23,9 +23,8 @@ namespace {
 }  // namespace
 
 std::optional<nlohmann::json> read_job_record(const fs::path& out) {
-  if (!fs::exists(out / kJobRecord)) return std::nullopt;
-  const std::optional<std::string> text = read_text(out / kJobRecord);
-  if (!text) refuse_record(out, "no file that can be read");
+  const std::optional<std::string> text = read_text_if_there(out / kJobRecord);
+  if (!text) return std::nullopt;
   nlohmann::json record = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
   if (!record.is_object()) refuse_record(out, "no JSON object");
   if (!record.contains("models") || !record["models"].is_object()) refuse_record(out, "no object \"models\"");
@@ -37,19 +36,22 @@ nlohmann::json load_options_of(const Job& job) {
 }
 
 void save_job(const Job& job, const fs::path& out) {
-  const std::optional<std::string> text = read_text(job.file);
-  if (!text) throw UsageError(fmt::format("{}: expected a job file that can be read, found none", job.file.string()));
-  train::replace_file(out / "job.yaml", *text);
+  const TextOrReason found = read_text_or_reason(job.file);
+  if (!found.text) {
+    throw UsageError(fmt::format("{}: expected a job file that can be read, found {}; check its path and permissions",
+                                 job.file.string(), found.reason));
+  }
+  train::replace_file(out / "job.yaml", *found.text);
   for (const train::ModelSpec& model : job.models) write_model_description(out / "models" / model.name, model);
 }
 
 Job load_saved_job(const fs::path& out) {
   const std::optional<nlohmann::json> record = read_job_record(out);
-  if (!record || !fs::exists(out / "job.yaml")) {
+  if (!record || !is_there(out / "job.yaml")) {
     throw UsageError(
         fmt::format("{}: expected the output folder of a job (with job.yaml and job.json), found {}; give "
                     "the folder that `run: out` names",
-                    out.string(), fs::exists(out) ? "none" : "nothing"));
+                    out.string(), is_there(out) ? "none" : "nothing"));
   }
   JobOptions options;
   try {

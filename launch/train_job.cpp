@@ -20,6 +20,7 @@
 #include "launch/results.h"
 #include "launch/run_summary.h"
 #include "launch/show.h"
+#include "launch/trace_file.h"
 #include "launch/version.h"
 #include "partition/cost_model.h"
 #include "src/program/lane_allocator.h"
@@ -120,7 +121,9 @@ void TrainJob::agree_on_job() {
 void TrainJob::open_output() {
   watch_.together("opening the output folder", [&] {
     if (!is_root()) return;
+    check_trace_file(job_);  // before anything is made
     output_.emplace(job_);
+    check_trace_file(job_);  // now that the folder's own files are there
     if (!job_.run.trace.empty()) replace_file(job_.run.trace, "[]\n");
   });
   watch_.also([this] {
