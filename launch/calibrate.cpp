@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
+#include <system_error>
 
 #include "comm/collectives.h"
 #include "comm/last_words.h"
 #include "comm/mpi_communicator.h"
 #include "comm/mpi_session.h"
+#include "data/file_kind.h"
 #include "launch/calibration.h"
 #include "launch/command.h"
 #include "launch/command_line.h"
@@ -56,15 +60,17 @@ Calibration measure(comm::Communicator& world) {
 
 /// Why the file cannot be written, found before measuring takes its time; empty where it can.
 std::string fault_of(const std::filesystem::path& file) {
+  const std::string expected = "--out: expected a file to write in an existing folder, found " + file.string();
+  if (const std::string kind = data::other_than_regular_file(file); !kind.empty()) return expected + ", " + kind;
   const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
-  const bool is_taken = std::filesystem::exists(file) && !std::filesystem::is_regular_file(file);
-  if (!is_taken && std::filesystem::is_directory(folder) && access(folder.c_str(), W_OK) == 0) return {};
-  return fmt::format("--out: expected a file to write in an existing folder, found {} ({}); make the folder first",
-                     file.string(), is_taken ? "not a regular file" : "its folder is absent or may not be written");
+  std::error_code error;
+  if (!std::filesystem::is_directory(folder, error)) return expected + ", whose folder is absent; make it first";
+  if (access(folder.c_str(), W_OK) != 0) return fmt::format("{}: {}", expected, std::strerror(errno));
+  return {};
 }
 
-/// On rank 0 says what is wrong with `--out`. Collective; all ranks return the same.
-bool may_write(comm::Communicator& world, const CommandLine& line) {
+/// False, and rank 0 says why, when `--out` cannot be written. Collective; all ranks return the same.
+bool accepts_out(comm::Communicator& world, const CommandLine& line) {
   const std::string own = world.rank() == 0 && line.has("out") ? fault_of(line.text("out")) : "";
   const std::string fault = comm::broadcast(world, own, {.operation = "looking at --out"});
   if (!fault.empty() && world.rank() == 0) comm::say_last_words(fault);
@@ -79,7 +85,7 @@ int calibrate_command(const std::vector<std::string>& arguments) {
   compute_as_lane();
   const comm::MpiSession session;
   comm::MpiCommunicator world(session);
-  if (!may_write(world, line)) return kBadInput;
+  if (!accepts_out(world, line)) return kBadInput;
   const Calibration calibration = measure(world);
   if (world.rank() != 0) return kDone;
   const std::string json = nlohmann::json(calibration).dump(1) + "\n";

@@ -38,7 +38,8 @@ const Block& run_block() {
        {"reduction", choice({"exact", "fast"}), "exact",
         "exact = sums in a fixed order, the same bits on any number of ranks; fast = each rank's own part first, "
         "then the parts in a fixed tree over the ranks: fewer bytes on the way, but bits that depend on the placement"},
-       {"trace", text(), kNoDefault, "file for a timeline in the Chrome trace format"},
+       {"trace", text(), kNoDefault,
+        "file for a timeline in the Chrome trace format: a new one, or an earlier trace, which is replaced"},
        {"progress", number(above(0)), "1", "seconds between two states of the live table"},
        {"measure_memory", boolean(), "false", "sample the memory in use every 5 ms, for the figures in summary.json"}}};
   return block;

@@ -41,7 +41,8 @@ void set_up_log() {
 int run_and_write(const std::vector<std::string>& arguments) {
   try {
     const int code = run_command(arguments);
-    if (std::ferror(stdout) == 0 && std::fflush(stdout) != 0) refuse_output(std::strerror(errno));
+    if (std::fflush(stdout) != 0) refuse_output(std::strerror(errno));
+    if (std::ferror(stdout) != 0) refuse_output("that some of it was lost");
     return code;
   } catch (const std::system_error& error) {
     // fmt::print() throws where standard output takes no more.

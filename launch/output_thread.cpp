@@ -39,6 +39,7 @@ void OutputThread::write() {
     guard.unlock();
     std::fwrite(text.data(), 1, text.size(), stdout);
     std::fflush(stdout);
+    std::clearerr(stdout);  // what is lost is dropped here, and no fault of the program's
     guard.lock();
     writing_ = false;
   }

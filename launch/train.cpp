@@ -41,7 +41,7 @@ CommandForm form() {
            {"resume", kFlag, "go on from the newest checkpoints; without any, start fresh"},
            {"set", kTexts,
             "change a key: --set models.0.epochs=5, --set models.NAME.optimizer.adam.lr=0.01 (may be repeated)"},
-           {"trace", kText, "write a Chrome trace of lanes and exchanges to this file"}}};
+           {"trace", kText, "write a Chrome trace of lanes and exchanges to this file, new or an earlier trace"}}};
 }
 
 TrainOptions options_from(const CommandLine& line) {
@@ -65,9 +65,9 @@ int run_or_refuse(TrainJob& job, const comm::Communicator& world) {
 }
 
 int run_on_ranks(TrainOptions options) {
-  const StopSignals signals;
   const IgnoredPipeSignal ignored;
   OutputThread output;
+  const StopSignals signals;  // ends before `output`: a signal then ends the wait for a reader
   comm::BlockedCallGuard guard(RankWatch::kBlockedLimit);
   guard.beat("starting MPI");
   const comm::MpiSession session;

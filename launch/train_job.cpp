@@ -189,8 +189,7 @@ void TrainJob::build() {
   for (size_t i = 0; i < job_.models.size(); ++i) {
     const comm::Team& team = plan_.models[i].team;
     if (team.position_of(world_.rank()) < 0) continue;
-    members_.push_back(
-        {&job_.models[i], team, kFirstModelTag + 2 * static_cast<int>(i), resumed_step(i), rest_of(i)});
+    members_.push_back({&job_.models[i], team, kFirstModelTag + 2 * static_cast<int>(i), resumed_step(i), rest_of(i)});
   }
   const auto notify = [this] {
     if (lanes_) lanes_->notify();
@@ -215,9 +214,9 @@ void TrainJob::build() {
 /// Each model that is trained keeps its two logs open, on the first member of its team.
 void TrainJob::check_open_files() const {
   constexpr int64_t kOthers = 256;  // libraries, messages, shards
-  const int64_t models = std::ranges::count_if(
-      members_,
-      [&](const train::Member& member) { return !member.rest && member.team.position_of(world_.rank()) == 0; });
+  const int64_t models = std::ranges::count_if(members_, [&](const train::Member& member) {
+    return !member.rest && member.team.position_of(world_.rank()) == 0;
+  });
   const int64_t needed = kOthers + 2 * models;
   const int64_t limit = raise_open_file_limit();
   if (needed <= limit) return;
@@ -315,8 +314,10 @@ void TrainJob::print_headline() const {
     text += "reduction: fast: results agree with other placements within rounding, not bit for bit\n";
   }
   if (job_.run.resume) {
-    text += fmt::format("{} of {} models go on from a checkpoint, {} have finished\n",
-                        resume_steps_.size() - finished_.size(), job_.models.size(), finished_.size());
+    int64_t going_on = 0;
+    for (size_t i = 0; i < job_.models.size(); ++i) going_on += resumed_step(i) && !rest_of(i) ? 1 : 0;
+    text += fmt::format("{} of {} models go on from a checkpoint, {} have finished\n", going_on, job_.models.size(),
+                        finished_.size());
   }
   shown_.show(text);
 }

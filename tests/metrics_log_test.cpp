@@ -71,19 +71,20 @@ TEST_F(MetricsLogTest, WritesLaterWhatAFullDiskRefused) {
   EXPECT_EQ(content(file_), "{\"step\":1}\n{\"step\":2}\n{\"step\":3}\n");
 }
 
-TEST_F(MetricsLogTest, NoticesThatItsFileWasRemovedOrReplaced) {
-  MetricsLog log(file_, 0);
+TEST_F(MetricsLogTest, PutsBackWhatWasRemovedOrReplaced) {
+  const fs::path folder = testing::TempDir() + "metrics_log_test";
+  MetricsLog log((fs::create_directories(folder), folder / "metrics.jsonl"), 0);
   log.write({{"step", 1}});
+  fs::remove_all(folder);
+  log.write({{"step", 2}});
   log.sync();
-  fs::remove(file_);
-  EXPECT_THROW(log.sync(), std::system_error);
-  std::ofstream(file_) << "another file";
-  try {
-    log.sync();
-    FAIL() << "the file of another was taken for the log";
-  } catch (const std::system_error& error) {
-    EXPECT_NE(std::string(error.what()).find(file_.string()), std::string::npos) << error.what();
-  }
+  EXPECT_EQ(content(folder / "metrics.jsonl"), "{\"step\":1}\n{\"step\":2}\n");
+  fs::remove(folder / "metrics.jsonl");
+  std::ofstream(folder / "metrics.jsonl") << "the file of another program, which is longer than the log";
+  log.write({{"step", 3}});
+  log.sync();
+  EXPECT_EQ(content(folder / "metrics.jsonl"), "{\"step\":1}\n{\"step\":2}\n{\"step\":3}\n");
+  fs::remove_all(folder);
 }
 
 }  // namespace

@@ -145,6 +145,11 @@ void FieldReader::prefetch(int64_t begin, int64_t end) const {
   if (target_) data_->prefetch(*target_, begin, end);
 }
 
+int64_t batches_per_epoch(const ModelSpec& spec) {
+  const int64_t rows = training_split(spec).size();
+  return spec.drop_last ? rows / spec.batch : (rows + spec.batch - 1) / spec.batch;
+}
+
 TrainingSource::TrainingSource(const ModelSpec& spec)
     : reader_(spec, spec.data.train),
       split_(training_split(spec)),
@@ -154,7 +159,7 @@ TrainingSource::TrainingSource(const ModelSpec& spec)
       augmentation_key_(data::RandomKey::of(spec.seed, "augmentation")),
       batch_rows_(spec.batch),
       grain_count_(spec.grains),
-      batches_(spec.drop_last ? split_.size() / spec.batch : (split_.size() + spec.batch - 1) / spec.batch) {
+      batches_(train::batches_per_epoch(spec)) {
   if (batches_ == 0) {
     throw data::DataError(
         fmt::format("expected at least one batch of {} rows, found {} training rows", spec.batch, split_.size()));

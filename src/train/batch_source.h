@@ -70,6 +70,9 @@ class FieldReader {
   at::ScalarType precision_;
 };
 
+/// The batches of an epoch over a model's training rows; 0 where they are fewer than a whole batch and `drop_last`.
+int64_t batches_per_epoch(const ModelSpec& spec);
+
 /// The training batches of a model: which rows each grain of each batch has is a pure function (SampleOrder).
 class TrainingSource {
  public:

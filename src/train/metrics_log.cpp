@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <span>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 namespace tutti::train {
 
-MetricsLog::MetricsLog(const std::filesystem::path& file, int64_t keep_bytes)
-    : file_(PosixFile::open_or_create(file)), name_(file.string()) {
+MetricsLog::MetricsLog(const std::filesystem::path& file, int64_t keep_bytes) : file_(PosixFile::open_or_create(file)) {
   const int64_t size_bytes = file_.size_bytes();
   if (size_bytes < keep_bytes) {
     spdlog::warn(
@@ -42,13 +43,20 @@ void MetricsLog::write_what_fits() noexcept {
   }
 }
 
+/// The open file still holds what was removed.
+void MetricsLog::put_back() {
+  spdlog::warn("{} was removed or replaced while this run writes it: it is written again", file_.path().string());
+  std::vector<std::byte> written(static_cast<size_t>(written_bytes_));
+  file_.read_at(0, written);
+  std::filesystem::create_directories(file_.path().parent_path());
+  PosixFile again = PosixFile::open_or_create(file_.path());
+  again.resize(0);
+  again.write_at(0, written);
+  file_ = std::move(again);
+}
+
 void MetricsLog::sync() {
-  if (!file_.is_linked()) {
-    throw std::system_error(std::make_error_code(std::errc::no_such_file_or_directory),
-                            name_ +
-                                ": expected the file that this run writes, found that it was removed or replaced; "
-                                "leave the output folder alone while a run works in it");
-  }
+  if (!file_.is_linked()) put_back();
   write_out();
   file_.sync();
 }

@@ -22,8 +22,8 @@ class MetricsLog {
 
   void write(const nlohmann::json& line);
 
-  /// Makes everything written so far durable. Throws std::system_error when that is not possible, or when somebody has
-  /// removed the file since.
+  /// Makes everything written so far durable. Writes all of it again where somebody has removed or replaced the
+  /// file since, and warns. Throws std::system_error when that is not possible.
   void sync();
 
   /// Length of the file once all lines are written.
@@ -31,10 +31,10 @@ class MetricsLog {
 
  private:
   void write_out();
+  void put_back();
   void write_what_fits() noexcept;
 
   PosixFile file_;
-  std::string name_;
   int64_t written_bytes_ = 0;
   std::string unwritten_;
 };

@@ -1,6 +1,8 @@
 // Models that a job has but does not train now.
 #include "src/train/model_rest.h"
 
+#include <exception>
+
 #include "src/train/batch_source.h"
 #include "src/train/calendar.h"
 #include "src/train/checkpoint.h"
@@ -11,13 +13,18 @@ namespace tutti::train {
 
 namespace {
 
-Calendar calendar_of(const ModelSpec& spec) { return {spec, TrainingSource(spec).batches_per_epoch()}; }
+Calendar calendar_of(const ModelSpec& spec) { return {spec, batches_per_epoch(spec)}; }
 
 }  // namespace
 
 bool is_finished(const std::filesystem::path& folder, const ModelSpec& spec, int64_t step) {
   const CheckpointStore store(folder);
-  const auto progress = store.manifest(step).at("progress").get<Progress>();
+  Progress progress;
+  try {
+    progress = progress_of(store.manifest(step), spec);
+  } catch (const std::exception&) {
+    return false;  // to resume it says what is wrong, with the model's name
+  }
   const bool is_last = progress.stopped_early || calendar_of(spec).is_done(progress.step);
   return is_last && store.holds_weights_of("final", step);
 }

@@ -19,7 +19,7 @@ struct Rest {
 };
 
 /// True when the checkpoint of `step` in a model's folder is its last one and the final weights are those: nothing is
-/// left to do. Throws CheckpointError when the checkpoint's manifest is not complete.
+/// left to do. False for a checkpoint that is damaged or another model's.
 bool is_finished(const std::filesystem::path& folder, const ModelSpec& spec, int64_t step);
 
 /// How a model at rest stands, by its checkpoint of `resumed_step`, or at its beginning when it has none: the figures

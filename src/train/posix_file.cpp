@@ -55,7 +55,7 @@ std::optional<PosixFile> PosixFile::create_new(const std::filesystem::path& path
 
 PosixFile PosixFile::open_or_create(const std::filesystem::path& path) {
   refuse_all_but_regular_files(path);
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, kMode);
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kMode);
   if (descriptor < 0) fail_with_errno("cannot open", path);
   return {descriptor, path};
 }
@@ -85,9 +85,12 @@ int64_t PosixFile::size_bytes() const {
 }
 
 bool PosixFile::is_linked() const {
-  struct stat own {}, named {};
+  struct stat own {
+  }, named{};
   if (::fstat(descriptor_, &own) != 0) fail("cannot find the links of");
-  return ::stat(path_.c_str(), &named) == 0 && named.st_dev == own.st_dev && named.st_ino == own.st_ino;
+  if (::stat(path_.c_str(), &named) == 0) return named.st_dev == own.st_dev && named.st_ino == own.st_ino;
+  if (errno != ENOENT && errno != ENOTDIR) fail("cannot look at");
+  return false;
 }
 
 void PosixFile::read_at(int64_t offset_bytes, std::span<std::byte> bytes) const {

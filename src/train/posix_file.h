@@ -23,7 +23,7 @@ class PosixFile {
   static PosixFile create(const std::filesystem::path& path);
   /// Makes an empty file for writing; none, where there is a file of this name already.
   static std::optional<PosixFile> create_new(const std::filesystem::path& path);
-  /// Opens a file for writing and keeps what it holds; makes an empty one where there is none.
+  /// Opens a file for reading and writing and keeps what it holds; makes an empty one where there is none.
   static PosixFile open_or_create(const std::filesystem::path& path);
 
   PosixFile(PosixFile&& other) noexcept;
@@ -34,6 +34,8 @@ class PosixFile {
 
   /// False once the file was removed, or replaced by another of its name: what is written then is lost.
   bool is_linked() const;
+
+  const std::filesystem::path& path() const { return path_; }
 
   /// Fills `bytes` from the given offset. A file that ends earlier is an error.
   void read_at(int64_t offset_bytes, std::span<std::byte> bytes) const;

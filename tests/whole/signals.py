@@ -1,11 +1,12 @@
 """A signal makes every running model write a checkpoint at a step boundary and the job leave with the code that asks
 for a requeue; --resume on other ranks then gives the bits of an uninterrupted run. Usage: signals.py RANKS"""
+import contextlib
 import os
 import signal
 import sys
 
 from fault_runs import Ending
-from tutti_runs import JOB, Runs, expect_equal, fail, newest_step, rank_processes, results, summary, wait_for
+from tutti_runs import JOB, TIME_FACTOR, Runs, expect_equal, fail, newest_step, rank_processes, results, summary, wait_for
 
 REQUEUE = 75
 MPIRUN_ENDED = 1  # what mpirun returns once it was sent SIGTERM itself, whatever its ranks return
@@ -14,15 +15,15 @@ LONGER_RUNS = 4
 ranks = int(sys.argv[1])
 # mpirun lets this time pass before it passes SIGTERM on, and once more before it kills what is left. A job that writes
 # checkpoints may need longer than the default, 1 s; and must train for longer, to be stopped at all.
-PATIENCE = {"OMPI_MCA_odls_base_sigkill_timeout": "3"}
+PATIENCE = {"OMPI_MCA_odls_base_sigkill_timeout": str(3 * TIME_FACTOR)}
 
 
 def first_rank(out, process):
-    return rank_processes(str(out))[0]
+    return rank_processes(str(out))[:1]
 
 
 def launcher(out, process):
-    return process.pid
+    return [process.pid]
 
 
 def signalled(job, number, whom, environment, what):
@@ -31,8 +32,13 @@ def signalled(job, number, whom, environment, what):
     process = runs.start(runs.train_command(job, out, ranks), environment)
     wait_for(lambda: sum(log.stat().st_size > 0 for log in out.glob("models/*/metrics.jsonl")) >= 3, 30,
              f"{what}: training")
-    os.kill(whom(out, process), number)
-    return out, Ending(process)
+    for target in whom(out, process):
+        with contextlib.suppress(ProcessLookupError):  # it has just finished
+            os.kill(target, number)
+    ending = Ending(process)
+    if not (out / "summary.json").exists():
+        fail(f"{what}: expected a summary, found none\n{ending.output}")
+    return out, ending
 
 
 def interrupt(text, number, whom, code=REQUEUE, environment=None, epochs=40):
