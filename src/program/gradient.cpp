@@ -10,7 +10,7 @@ using Mode = GradientTarget::Mode;
 
 /// True where `tensor` may be written although it was delivered before: nobody else looks at its memory.
 bool owns_its_memory(const at::Tensor& tensor) {
-  return tensor.storage().use_count() == 1 && tensor.is_non_overlapping_and_dense();
+  return tensor.use_count() == 1 && tensor.storage().use_count() == 1 && tensor.is_non_overlapping_and_dense();
 }
 
 }  // namespace

@@ -29,8 +29,9 @@ class Instruction {
   /// Computes the outputs from frame.values. Runs with grad mode off.
   virtual void forward(Frame& frame) const = 0;
 
-  /// Computes the gradients of its inputs from the gradients of its outputs, and delivers them. Called at most once
-  /// after each forward, in reverse order of the instructions.
+  /// Computes the gradients of its inputs from the gradients of its outputs, and delivers them in the order of the
+  /// arguments (where one value is two arguments, the second gradient is added to the first). Called at most once after
+  /// each forward, in reverse order of the instructions.
   virtual void backward(Frame& frame) const = 0;
 
   /// For messages, traces and `tutti plan`: "conv2d", "island(aten::foo)".

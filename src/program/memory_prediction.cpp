@@ -32,6 +32,7 @@ class BlockTable {
     if (--block.users == 0) live_ -= block.bytes;
     block_of_[id] = kNone;
   }
+  bool is_shared(ValueId id) const { return block_of_[id] != kNone && blocks_[block_of_[id]].users > 1; }
   int64_t live() const { return live_; }
 
  private:
@@ -99,6 +100,7 @@ class Walk {
   int64_t deliver(const CompiledStep& step, const GradientTarget& target) {
     if (target.bound) return 0;
     if (target.mode == GradientTarget::Mode::kAdd) {
+      if (gradients_.is_shared(target.value)) gradients_.allocate(target.value, bytes(target.value));
       return step.instruction->shares_gradient() ? 0 : bytes(target.value);
     }
     if (step.instruction->shares_gradient()) {

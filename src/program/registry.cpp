@@ -61,16 +61,6 @@ constexpr std::array kEntries{
     Entry{"aten::add_", "Tensor", make_counter, counter_has_instruction},
 };
 
-/// A value that is read twice by one node would get two gradients of it; only an island adds them up itself.
-bool reads_a_value_twice(const graph::Node& node) {
-  std::vector<graph::ValueId> ids;
-  for (const graph::Argument& argument : node.arguments)
-    ids.insert(ids.end(), argument.ids.begin(), argument.ids.end());
-  std::erase(ids, graph::kNoValue);
-  std::sort(ids.begin(), ids.end());
-  return std::adjacent_find(ids.begin(), ids.end()) != ids.end();
-}
-
 /// Instructions know the sizes in their arguments when they are compiled; numbers are known when they run.
 bool reads_a_number(const graph::Graph& graph, const graph::Node& node) {
   return std::any_of(node.arguments.begin(), node.arguments.end(), [&](const graph::Argument& argument) {
@@ -83,7 +73,7 @@ bool reads_a_number(const graph::Graph& graph, const graph::Node& node) {
 }  // namespace
 
 InstructionFactory find_factory(const graph::Graph& graph, const graph::Node& node) {
-  if (reads_a_value_twice(node) || reads_a_number(graph, node) || node.outputs.size() != 1) return nullptr;
+  if (reads_a_number(graph, node) || node.outputs.size() != 1) return nullptr;
   for (const Entry& entry : kEntries) {
     if (entry.target != node.target || entry.overload != node.overload) continue;
     return entry.accepts == nullptr || entry.accepts(graph, node) ? entry.factory : nullptr;
