@@ -33,6 +33,18 @@ void deliver(Frame& frame, const GradientTarget& target, at::Tensor gradient) {
   }
 }
 
+at::Tensor gradient_to_add_to(Frame& frame, const GradientTarget& target, at::IntArrayRef shape, at::ScalarType type) {
+  at::Tensor& present = frame.gradients[target.value];
+  if (target.bound) {
+    if (target.mode == Mode::kWrite) present.zero_();
+  } else if (target.mode == Mode::kWrite || !present.defined()) {
+    present = at::zeros(shape, type);
+  } else if (!owns_its_memory(present)) {
+    present = present.clone(at::MemoryFormat::Contiguous);
+  }
+  return present;
+}
+
 void deliver_product(Frame& frame, const GradientTarget& target, const at::Tensor& left, const at::Tensor& right) {
   if (!target.needed()) return;
   if (!target.bound) {

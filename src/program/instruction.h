@@ -45,6 +45,9 @@ class Instruction {
   /// True where the gradients of the inputs are views of the output's gradient.
   virtual bool shares_gradient() const { return shares_memory(/*training=*/true); }
 
+  /// True where backward adds into the gradients of its inputs in place, without making them first.
+  virtual bool adds_in_place() const { return false; }
+
   /// Predicted bytes that forward allocates and backward still needs, beyond inputs and outputs.
   virtual int64_t saved_bytes(const RunSize& /*size*/) const { return 0; }
 

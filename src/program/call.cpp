@@ -1,0 +1,60 @@
+// An operator call as an instruction without backward.
+#include "src/program/call.h"
+
+#include <algorithm>
+
+#include "src/graph/operator_call.h"
+
+namespace tutti::program {
+namespace {
+
+using graph::kNoValue;
+using graph::ValueId;
+
+/// The first value that the node reads; kNoValue where it reads none.
+ValueId first_input(const graph::Node& node) {
+  for (const graph::Argument& argument : node.arguments) {
+    for (const ValueId id : argument.ids) {
+      if (id != kNoValue) return id;
+    }
+  }
+  return kNoValue;
+}
+
+/// True where all results are views of the first value that the node reads.
+bool makes_views(const NodeContext& context) {
+  const ValueId input = first_input(context.node());
+  const std::vector<ValueId>& outputs = context.node().outputs;
+  return input != kNoValue && std::all_of(outputs.begin(), outputs.end(), [&](ValueId id) {
+           return id == kNoValue || context.layouts().share(input, id);
+         });
+}
+
+class Call final : public Instruction {
+ public:
+  explicit Call(const NodeContext& context)
+      : call_(context.node(), context.precision()),
+        name_(operator_name(context.node())),
+        makes_views_(makes_views(context)) {}
+
+  void forward(Frame& frame) const override { call_(frame.values, frame.training); }
+  void backward(Frame&) const override {}
+  std::string name() const override { return name_; }
+  bool shares_memory(bool) const override { return makes_views_; }
+
+ private:
+  graph::OperatorCall call_;
+  std::string name_;
+  bool makes_views_;
+};
+
+}  // namespace
+
+std::unique_ptr<Instruction> make_call(const NodeContext& context) { return std::make_unique<Call>(context); }
+
+bool call_has_instruction(const graph::Node& node) {
+  const graph::OperatorCall call(node);
+  return !call.is_random() && call.mutated_values().empty();
+}
+
+}  // namespace tutti::program
