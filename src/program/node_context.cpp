@@ -13,6 +13,7 @@ NodeContext::NodeContext(ProgramContext& program, int64_t node_index,
 
 at::ScalarType NodeContext::type(graph::ValueId id) const {
   const at::ScalarType type = graph().values[id].type;
+  if (type == at::kComplexFloat) return c10::toComplexType(precision());
   return type == at::kFloat ? precision() : type;
 }
 

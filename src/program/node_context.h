@@ -44,7 +44,7 @@ class NodeContext {
   /// With kBatch where the batch is.
   const std::vector<int64_t>& shape(graph::ValueId id) const { return graph().values[id].shape; }
   int64_t rank(graph::ValueId id) const { return static_cast<int64_t>(shape(id).size()); }
-  /// The type in this program: its precision where the graph says kFloat.
+  /// The type in this program: of its precision where the graph says kFloat or kComplexFloat.
   at::ScalarType type(graph::ValueId id) const;
 
   const c10::IValue& constant(size_t argument) const;
