@@ -54,11 +54,34 @@ ValueId branching_cnn(NodeGraph& graph, ValueId x) {
   return graph.linear(graph.flatten(graph.max_pool2d(x, 4)), 10);
 }
 
+/// The movements of attention: dimensions split, reordered and selected, copies into order, a repeated first token.
+ValueId moving_net(NodeGraph& graph, ValueId x) {  // [batch, 16, 24]
+  for (int block = 0; block < 2; ++block) {
+    const ValueId wide = graph.linear(x, 72);
+    const ValueId split = graph.call("aten::view", "", {Argument::of(wide), integers({-1, 16, 3, 2, 12})});
+    const ValueId turned = graph.call("aten::permute", "", {Argument::of(split), integers({0, 2, 3, 1, 4})});
+    const auto part = [&](int64_t index) {
+      return graph.call("aten::select", "int", {Argument::of(turned), integer(1), integer(index)});
+    };
+    ValueId mixed = graph.add_values(graph.relu(part(0)), part(1));
+    mixed = graph.call("aten::contiguous", "", {Argument::of(graph.add_values(mixed, part(2))), integer(0)});
+    const ValueId back = graph.call("aten::transpose", "int", {Argument::of(mixed), integer(1), integer(2)});
+    const ValueId merged = graph.call("aten::reshape", "", {Argument::of(back), integers({-1, 16, 24})});
+    x = graph.add_values(x, graph.linear(merged, 24));
+  }
+  const ValueId front =
+      graph.call("aten::slice", "Tensor", {Argument::of(x), integer(1), integer(0), integer(1), integer(1)});
+  const ValueId wide =
+      graph.call("aten::expand", "", {Argument::of(graph.linear(front, 24)), integers({-1, 16, -1}), flag(false)});
+  return graph.linear(graph.flatten(graph.call("aten::cat", "", {Argument::list({wide, x}), integer(1)})), 10);
+}
+
 std::vector<Net> nets() {
   return {{"perceptron", 64, {1, 28, 28}, perceptron},
           {"small_cnn", 64, {1, 28, 28}, small_cnn},
           {"residual_cnn", 32, {3, 32, 32}, residual_cnn},
-          {"branching_cnn", 32, {3, 16, 16}, branching_cnn}};
+          {"branching_cnn", 32, {3, 16, 16}, branching_cnn},
+          {"moving_net", 32, {16, 24}, moving_net}};
 }
 
 struct MemoryRun {
