@@ -55,8 +55,15 @@ AutogradIsland::Step AutogradIsland::make_step(const graph::Graph& graph, int64_
   OperatorCall call(node, precision);
   if (is_dropout(node)) {
     step.input = node.arguments.at(0).ids.at(0);
-    if (node.arguments.at(2).constant.toBool()) step.dropout = dropout_site(node, index);
-    if (!step.dropout) step.call.emplace(std::move(call));
+    if (node.arguments.at(2).constant.toBool()) {
+      step.dropout = dropout_site(node, index, 1, graph.values[step.input].shape);
+    } else {
+      step.call.emplace(std::move(call));
+    }
+    return step;
+  }
+  if (call.is_random() && has_attention_formula(graph, node)) {
+    step.attention.emplace(graph, node, index);
     return step;
   }
   if (call.is_random()) {
@@ -87,6 +94,8 @@ void AutogradIsland::run_step(const Step& step, std::vector<at::Tensor>& values,
   if (step.updates_buffer && !frame.training) return;
   if (step.call) {
     (*step.call)(values, frame.training);
+  } else if (step.attention) {
+    values[step.output] = (*step.attention)(values, frame.random, frame.training).output;
   } else if (!frame.training) {
     values[step.output] = values[step.input];
   } else {

@@ -1,4 +1,4 @@
-// aten::add, aten::cat and the step counter aten::add_.
+// aten::cat and the step counter aten::add_.
 #include "src/program/elementwise.h"
 
 #include <ATen/ATen.h>
@@ -10,35 +10,6 @@ namespace {
 
 using graph::Argument;
 using graph::ValueId;
-
-class Add final : public Instruction {
- public:
-  explicit Add(const NodeContext& context)
-      : left_(context.value(0)),
-        right_(context.value(1)),
-        output_(context.output()),
-        factor_(context.number(2)),
-        left_target_(context.target(0)),
-        right_target_(context.target(1)) {}
-
-  void forward(Frame& frame) const override {
-    frame.values[output_] = at::add(frame.values[left_], frame.values[right_], factor_);
-  }
-
-  void backward(Frame& frame) const override {
-    const at::Tensor& gradient = frame.gradients[output_];
-    deliver(frame, left_target_, gradient);
-    if (right_target_.needed()) deliver(frame, right_target_, factor_ == 1 ? gradient : at::mul(gradient, factor_));
-  }
-
-  std::string name() const override { return "add"; }
-  bool shares_gradient() const override { return factor_ == 1; }
-
- private:
-  ValueId left_, right_, output_;
-  double factor_;
-  GradientTarget left_target_, right_target_;
-};
 
 class Cat final : public Instruction {
  public:
@@ -98,15 +69,6 @@ bool reads(const graph::Node& node, ValueId id) {
 }
 
 }  // namespace
-
-std::unique_ptr<Instruction> make_add(const NodeContext& context) { return std::make_unique<Add>(context); }
-
-bool add_has_instruction(const graph::Graph& graph, const graph::Node& node) {
-  if (node.arguments.size() != 3 || node.arguments[1].kind != Argument::Kind::kValue) return false;
-  const graph::Value& left = graph.values[node.arguments[0].ids.front()];
-  const graph::Value& right = graph.values[node.arguments[1].ids.front()];
-  return left.shape == right.shape && left.type == right.type;
-}
 
 std::unique_ptr<Instruction> make_cat(const NodeContext& context) { return std::make_unique<Cat>(context); }
 
