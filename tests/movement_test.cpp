@@ -34,7 +34,7 @@ class ProbedGraph {
     graph::Parameter parameter;
     parameter.value = id;
     parameter.name = "parameter" + std::to_string(graph_.parameters.size());
-    parameter.initial = initial;
+    parameter.initial = initial.to(at::kFloat);
     graph_.parameters.push_back(std::move(parameter));
     return id;
   }
