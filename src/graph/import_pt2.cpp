@@ -11,6 +11,7 @@
 
 #include "src/graph/batch_size.h"
 #include "src/graph/buffer_updates.h"
+#include "src/graph/constant_folding.h"
 #include "src/graph/operator_call.h"
 #include "src/graph/output_selection.h"
 #include "src/graph/pt2_archive.h"
@@ -118,12 +119,14 @@ void give_shapes(Graph& graph, const Pt2Batch& batch) {
     describe_fixed_results(graph, probe);
     graph.fixed_batch = probe.rows;
     open_inputs(graph);
+    fold_constants(graph, probe.values);
     replace_writes(graph, std::move(probe.values));
     return;
   }
   open_inputs(graph);
   auto [one, other] = probe_twice(graph, batch);
   describe_results(graph, one, other);
+  fold_constants(graph, one.values);
   replace_writes(graph, std::move(one.values));
 }
 
