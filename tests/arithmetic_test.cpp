@@ -50,6 +50,11 @@ std::vector<OperatorCase> tensors() {
     cases.push_back(binary("maximum", suffix, with_ties(operands), {}, ""));
     cases.push_back(binary("minimum", suffix, with_ties(operands), {}, ""));
     cases.push_back(binary("max", suffix, operands, {}, "other"));
+    cases.push_back({"addcmul_" + suffix,
+                     "aten::addcmul",
+                     "",
+                     {fixed({4}), operands[0], operands[1]},
+                     followed_by({number(-0.5)})});
     cases.push_back(binary("min", suffix, operands, {}, "other"));
   }
   return cases;

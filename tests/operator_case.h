@@ -53,6 +53,7 @@ struct OperatorCase {
   std::string target, overload;
   std::vector<TestOperand> operands;
   std::function<std::vector<Argument>(const std::vector<ValueId>&)> arguments;
+  size_t result_count = 1;  ///< the first one is compared
 };
 
 /// The operands first, then constants.
@@ -102,6 +103,7 @@ struct OperatorGraph {
     std::vector<ValueId> ids;
     for (size_t i = 0; i < roles.size(); ++i) ids.push_back(add(operation.operands[i], roles[i]));
     graph.output(graph.call(operation.target, operation.overload, operation.arguments(ids)));
+    graph.graph().nodes.back().outputs.resize(operation.result_count, graph::kNoValue);
   }
 
   std::vector<at::Tensor> draw_inputs(int64_t rows, at::ScalarType precision) const {

@@ -81,10 +81,30 @@ std::vector<OperatorCase> over_everything() {
   return cases;
 }
 
+std::vector<OperatorCase> extremes() {
+  std::vector<OperatorCase> cases;
+  for (const bool has_rows : {true, false}) {
+    for (const bool keeps : {true, false}) {
+      for (const std::string name : {"max", "min"}) {
+        const TestOperand operand = rounded({{3, 4}, has_rows});
+        cases.push_back({name + "_dim" + (keeps ? "_kept" : "") + (has_rows ? "" : "_fixed"),
+                         "aten::" + name,
+                         "dim",
+                         {operand},
+                         followed_by({integer(1), flag(keeps)}),
+                         /*result_count=*/2});
+      }
+    }
+  }
+  return cases;
+}
+
 INSTANTIATE_TEST_SUITE_P(Dimensions, ReductionTest, ::testing::ValuesIn(in_both_precisions(over_dimensions())),
                          run_name);
 INSTANTIATE_TEST_SUITE_P(Everything, ReductionTest, ::testing::ValuesIn(in_both_precisions(over_everything())),
                          run_name);
+
+INSTANTIATE_TEST_SUITE_P(Extremes, ReductionTest, ::testing::ValuesIn(in_both_precisions(extremes())), run_name);
 
 TEST(Reduction, ANormOfZeroHasNoGradient) {
   using Engine = program::CompileOptions::Engine;

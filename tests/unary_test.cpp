@@ -24,7 +24,7 @@ std::vector<OperatorCase> activations() {
   std::vector<OperatorCase> cases;
   const TestOperand wide = between(-5, 5, {});
   const TestOperand whole = rounded(wide);
-  add(cases, "celu", {number(0.7)});
+  add(cases, "celu", {number(0.5)});  // LibTorch rounds 1 / alpha to float32 in the gradient: exact here
   add(cases, "elu", {number(0.7), integer(1), integer(1)});
   add(cases, "elu", {number(0.7), number(1.1), number(0.9)}, {}, "", "_scaled");
   add(cases, "gelu", {text("none")});

@@ -16,6 +16,10 @@ std::unique_ptr<Instruction> make_batch_norm(const NodeContext& context);
 std::unique_ptr<Instruction> make_layer_norm(const NodeContext& context);  ///< aten::layer_norm
 std::unique_ptr<Instruction> make_group_norm(const NodeContext& context);  ///< aten::group_norm
 
+/// aten::instance_norm of [batch, channels, ...] without running statistics.
+std::unique_ptr<Instruction> make_instance_norm(const NodeContext& context);
+bool instance_norm_has_instruction(const graph::Graph& graph, const graph::Node& node);
+
 }  // namespace tutti::program
 
 #endif

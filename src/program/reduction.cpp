@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <optional>
 #include <string_view>
 
 #include "src/graph/operator_call.h"
@@ -22,6 +23,7 @@ using at::Tensor;
 struct Settings {
   std::vector<int64_t> dimensions;  ///< ascending
   double number = 0;                ///< order of a norm, correction of a variance
+  std::optional<at::Scalar> correction() const { return at::Scalar(number); }
 };
 
 /// `gradient` and `output` have size 1 where the input was reduced.
@@ -87,11 +89,11 @@ constexpr std::array kFunctions{
                       norm_backward},
     ReductionFunction{
         "aten::var", ReductionFunction::kInput,
-        [](const Tensor& x, const Settings& s) { return at::var(x, s.dimensions, s.number, /*keepdim=*/true); },
+        [](const Tensor& x, const Settings& s) { return at::var(x, s.dimensions, s.correction(), /*keepdim=*/true); },
         [](const BackwardInput& from, const Settings& s) { return variance_backward(from.gradient, from, s); }},
     ReductionFunction{
         "aten::std", ReductionFunction::kBoth,
-        [](const Tensor& x, const Settings& s) { return at::std(x, s.dimensions, s.number, /*keepdim=*/true); },
+        [](const Tensor& x, const Settings& s) { return at::std(x, s.dimensions, s.correction(), /*keepdim=*/true); },
         [](const BackwardInput& from, const Settings& s) {
           const Tensor factor = at::div(from.gradient, from.output).mul_(0.5).masked_fill_(from.output.eq(0), 0);
           return variance_backward(factor, from, s);

@@ -15,15 +15,18 @@
 #include "src/program/einsum.h"
 #include "src/program/elementwise.h"
 #include "src/program/embedding.h"
+#include "src/program/extremum.h"
 #include "src/program/indexing.h"
 #include "src/program/linear.h"
 #include "src/program/math_function.h"
 #include "src/program/movement.h"
+#include "src/program/multiply_add.h"
 #include "src/program/normalisation.h"
 #include "src/program/parts.h"
 #include "src/program/pooling.h"
 #include "src/program/product.h"
 #include "src/program/reduction.h"
+#include "src/program/rms_norm.h"
 #include "src/program/selection.h"
 #include "src/program/shape.h"
 #include "src/program/softmax.h"
@@ -64,13 +67,21 @@ constexpr Entry arithmetic(std::string_view target, std::string_view overload, I
 constexpr Entry reduction(std::string_view target, std::string_view overload) {
   return {target, overload, make_reduction, reduction_has_instruction};
 }
+constexpr Entry extremum(std::string_view target) {
+  return {target, "dim", make_extremum, extremum_has_instruction, Numbers::kRefused, Results::kSeveral};
+}
 
 constexpr std::array kEntries{
     Entry{"aten::linear", "", make_linear},
     Entry{"aten::conv1d", "", make_convolution},
     Entry{"aten::conv2d", "", make_convolution},
     Entry{"aten::conv3d", "", make_convolution},
+    Entry{"aten::conv1d", "padding", make_padded_convolution, padded_convolution_has_instruction},
+    Entry{"aten::conv2d", "padding", make_padded_convolution, padded_convolution_has_instruction},
+    Entry{"aten::conv3d", "padding", make_padded_convolution, padded_convolution_has_instruction},
+    Entry{"aten::conv_transpose1d", "", make_transposed_convolution},
     Entry{"aten::conv_transpose2d", "input", make_transposed_convolution},
+    Entry{"aten::conv_transpose3d", "input", make_transposed_convolution},
     Entry{"aten::max_pool1d", "", make_max_pool},
     Entry{"aten::max_pool2d", "", make_max_pool},
     Entry{"aten::max_pool3d", "", make_max_pool},
@@ -83,6 +94,8 @@ constexpr std::array kEntries{
     Entry{"aten::batch_norm", "", make_batch_norm},
     Entry{"aten::layer_norm", "", make_layer_norm},
     Entry{"aten::group_norm", "", make_group_norm},
+    Entry{"aten::instance_norm", "", make_instance_norm, instance_norm_has_instruction},
+    Entry{"aten::rms_norm", "", make_rms_norm, has_one_real_type},
     Entry{"aten::dropout", "", make_dropout},
     Entry{"aten::embedding", "", make_embedding},
     unary("aten::celu", make_activation),
@@ -141,6 +154,9 @@ constexpr std::array kEntries{
     arithmetic("aten::minimum", "", make_binary),
     arithmetic("aten::max", "other", make_binary),
     arithmetic("aten::min", "other", make_binary),
+    Entry{"aten::addcmul", "", make_multiply_add, multiply_add_has_instruction},
+    extremum("aten::max"),
+    extremum("aten::min"),
     Entry{"aten::where", "self", make_where, selection_has_instruction},
     Entry{"aten::where", "ScalarSelf", make_where, selection_has_instruction},
     Entry{"aten::where", "ScalarOther", make_where, selection_has_instruction},
