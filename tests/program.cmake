@@ -12,8 +12,11 @@ tutti_torch_test(loss_test LIBRARIES tutti_program)
 tutti_torch_test(max_pool_kernel_test LIBRARIES tutti_program)
 tutti_torch_test(memory_test LIBRARIES tutti_program TIMEOUT 120)
 tutti_torch_test(metric_test LIBRARIES tutti_program)
+tutti_torch_test(reference_models_test LIBRARIES tutti_program tutti_train TIMEOUT 180)
 tutti_torch_test(stored_cases_test LIBRARIES tutti_program tutti_train TIMEOUT 120)
-target_compile_definitions(stored_cases_test PRIVATE TUTTI_TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data")
+foreach(test reference_models_test stored_cases_test)
+  target_compile_definitions(${test} PRIVATE TUTTI_TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data")
+endforeach()
 
 # A seeded overflow must be reported.
 if(TUTTI_SANITIZE MATCHES "address")

@@ -63,7 +63,11 @@ class Replacement {
       if (written != kNoValue && is_alone(written, static_cast<int64_t>(i))) form = matching_form(node, written);
       if (form) node = std::move(*form);
       for_each_argument(node, [&](ValueId& id) { id = current_[id]; });
-      if (form) rename(written, node.outputs.front());
+      if (form) {
+        rename(written, node.outputs.front());
+      } else if (written != kNoValue && graph_.values[current_[written]].kind == ValueKind::kBuffer) {
+        read_buffer_itself(node, written);
+      }
     }
     for (ValueId& id : graph_.outputs) id = current_[id];
   }
@@ -119,6 +123,13 @@ class Replacement {
   void rename(ValueId written, ValueId made) {
     for (const ValueId id : sharing_with(written)) {
       if (probed_[id].is_same(probed_[written])) current_[id] = made;
+    }
+  }
+
+  /// What a write returns is the buffer: a further write into it is one into the buffer, which evaluation leaves out.
+  void read_buffer_itself(const Node& node, ValueId buffer) {
+    for (const ValueId id : node.outputs) {
+      if (id != kNoValue && probed_[id].is_same(probed_[buffer])) current_[id] = current_[buffer];
     }
   }
 
