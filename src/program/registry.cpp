@@ -25,6 +25,7 @@
 #include "src/program/parts.h"
 #include "src/program/pooling.h"
 #include "src/program/product.h"
+#include "src/program/recurrent.h"
 #include "src/program/reduction.h"
 #include "src/program/rms_norm.h"
 #include "src/program/selection.h"
@@ -67,8 +68,9 @@ constexpr Entry arithmetic(std::string_view target, std::string_view overload, I
 constexpr Entry reduction(std::string_view target, std::string_view overload) {
   return {target, overload, make_reduction, reduction_has_instruction};
 }
-constexpr Entry extremum(std::string_view target) {
-  return {target, "dim", make_extremum, extremum_has_instruction, Numbers::kRefused, Results::kSeveral};
+constexpr Entry several(std::string_view target, std::string_view overload, InstructionFactory factory,
+                        bool (*accepts)(const graph::Graph&, const graph::Node&)) {
+  return {target, overload, factory, accepts, Numbers::kRefused, Results::kSeveral};
 }
 
 constexpr std::array kEntries{
@@ -155,8 +157,8 @@ constexpr std::array kEntries{
     arithmetic("aten::max", "other", make_binary),
     arithmetic("aten::min", "other", make_binary),
     Entry{"aten::addcmul", "", make_multiply_add, multiply_add_has_instruction},
-    extremum("aten::max"),
-    extremum("aten::min"),
+    several("aten::max", "dim", make_extremum, extremum_has_instruction),
+    several("aten::min", "dim", make_extremum, extremum_has_instruction),
     Entry{"aten::where", "self", make_where, selection_has_instruction},
     Entry{"aten::where", "ScalarSelf", make_where, selection_has_instruction},
     Entry{"aten::where", "ScalarOther", make_where, selection_has_instruction},
@@ -184,6 +186,14 @@ constexpr std::array kEntries{
     Entry{"aten::addmv", "", make_added_product, product_has_instruction},
     Entry{"aten::baddbmm", "", make_added_product, product_has_instruction},
     Entry{"aten::einsum", "", make_einsum, einsum_has_instruction},
+    several("aten::gru", "input", make_recurrent_layers, recurrent_layers_have_instruction),
+    several("aten::lstm", "input", make_recurrent_layers, recurrent_layers_have_instruction),
+    several("aten::rnn_relu", "input", make_recurrent_layers, recurrent_layers_have_instruction),
+    several("aten::rnn_tanh", "input", make_recurrent_layers, recurrent_layers_have_instruction),
+    several("aten::gru_cell", "", make_recurrent_cell, recurrent_cell_has_instruction),
+    several("aten::lstm_cell", "", make_recurrent_cell, recurrent_cell_has_instruction),
+    several("aten::rnn_relu_cell", "", make_recurrent_cell, recurrent_cell_has_instruction),
+    several("aten::rnn_tanh_cell", "", make_recurrent_cell, recurrent_cell_has_instruction),
     Entry{"aten::scaled_dot_product_attention", "", make_attention, has_attention_formula},
     moving("aten::flatten", "using_ints", make_reshape),
     moving("aten::unflatten", "int", make_reshape),

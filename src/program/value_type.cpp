@@ -1,10 +1,15 @@
 // Types of a node's arguments and results.
 #include "src/program/value_type.h"
 
+#include <algorithm>
+
 namespace tutti::program {
 
 bool has_one_real_type(const graph::Graph& graph, const graph::Node& node) {
-  const at::ScalarType result = graph.values[node.outputs.front()].type;
+  const auto wanted =
+      std::find_if(node.outputs.begin(), node.outputs.end(), [](graph::ValueId id) { return id != graph::kNoValue; });
+  if (wanted == node.outputs.end()) return false;
+  const at::ScalarType result = graph.values[*wanted].type;
   bool has_operand = false;
   for (const graph::Argument& argument : node.arguments) {
     for (const graph::ValueId id : argument.ids) {

@@ -6,9 +6,9 @@
 
 namespace tutti::program {
 
-/// True where no gradient of the node needs a conversion: its first result is of whole numbers or truth values, or it
-/// is of real numbers and every tensor of real numbers among the arguments has its type, of which there is at least
-/// one.
+/// True where no gradient of the node needs a conversion: its first wanted result is of whole numbers or truth values,
+/// or it is of real numbers and every tensor of real numbers among the arguments has its type, of which there is at
+/// least one.
 bool has_one_real_type(const graph::Graph& graph, const graph::Node& node);
 
 /// True where the argument `position`, a constant, is none or the type that the node's first tensor and its first
