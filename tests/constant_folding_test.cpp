@@ -59,6 +59,21 @@ TEST(ConstantFolding, RunsNodesThatDependOnNothingWritesThroughViewsIncluded) {
   EXPECT_THAT(folded(graph), ElementsAre("aten::add"));
 }
 
+TEST(ConstantFolding, RunsNodesThatReadOnlyTheTypeAndFixedShapeOfATensor) {
+  NodeGraph graph;
+  const ValueId input = graph.input({4});
+  const ValueId fresh = graph.call("aten::new_full", "",
+                                   {Argument::of(input), integers({1, 4}), number(2), Argument::none(),
+                                    Argument::none(), Argument::none(), Argument::none()});
+  graph.graph().values[fresh].shape = {1, 4};  // not the batch
+  const ValueId parameter = graph.parameter(at::randn({4}, at::kDouble));
+  const ValueId like = graph.call("aten::ones_like", "",
+                                  {Argument::of(parameter), Argument::none(), Argument::none(), Argument::none(),
+                                   Argument::none(), Argument::none()});
+  graph.output(graph.add_values(graph.add_values(input, fresh), like));
+  EXPECT_THAT(folded(graph), ElementsAre("aten::add", "aten::add"));
+}
+
 TEST(ConstantFolding, LeavesWhatAnotherNodeWritesInto) {
   NodeGraph graph;
   const ValueId input = graph.input({4});

@@ -134,6 +134,18 @@ TEST(ImportPt2Test, ReplacesWritesThatNobodyElseSees) {
   EXPECT_EQ(count_of(*graph, "aten::add_"), 2);  // the counters of two batch norms
 }
 
+TEST(ImportPt2Test, PutsAWrittenPartBackIntoTheTensorItIsPartOf) {
+  const auto graph = imported("two_inputs");
+  for (const char* target : {"aten::copy_", "aten::fill_"}) EXPECT_EQ(count_of(*graph, target), 0) << target;
+  EXPECT_EQ(count_of(*graph, "aten::slice_scatter"), 1);
+  EXPECT_EQ(count_of(*graph, "aten::select_scatter"), 1);
+}
+
+TEST(ImportPt2Test, ComputesConstantsOnce) {
+  EXPECT_EQ(count_of(*imported("transformer"), "aten::arange"), 0);
+  EXPECT_EQ(count_of(*imported("two_inputs"), "aten::lift_fresh_copy"), 0);
+}
+
 TEST(ImportPt2Test, MarksTheBatchInShapesAndItsMultiples) {
   const auto graph = imported("flattened");
   std::vector<std::vector<int64_t>> shapes;

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -43,9 +45,39 @@ NodeTraits traits_of(const Graph& graph, const Node& node) {
   return {makes_tensors && !is_unset && !call.is_random(), call.mutated_values()};
 }
 
+/// The operator that makes the same tensor as `target` from nothing; none for any other.
+std::optional<std::string> maker_from_nothing(const std::string& target) {
+  for (const char* maker : {"zeros", "ones", "full"}) {
+    if (target == fmt::format("aten::new_{}", maker) || target == fmt::format("aten::{}_like", maker)) {
+      return fmt::format("aten::{}", maker);
+    }
+  }
+  return std::nullopt;
+}
+
+/// A node that reads only type and shape of a tensor (new_zeros, zeros_like) says them itself, where the shape is
+/// fixed.
+void forget_pattern(const Graph& graph, Node& node) {
+  const std::optional<std::string> maker = maker_from_nothing(node.target);
+  if (!maker || !node.overload.empty() || node.outputs.size() != 1 || node.outputs.front() == kNoValue) return;
+  const Value& made = graph.values[node.outputs.front()];
+  const bool is_fixed = std::all_of(made.shape.begin(), made.shape.end(), [](int64_t size) { return size >= 0; });
+  if (!is_fixed) return;
+  if (node.target.ends_with("_like")) {
+    node.arguments.pop_back();  // the memory format
+  } else {
+    node.arguments.erase(node.arguments.begin());
+  }
+  node.arguments.front() = Argument::fixed(made.shape);
+  node.target = *maker;
+  const int type = *find_operator(node).schema().argumentIndexWithName("dtype");
+  node.arguments[type] = Argument::fixed(static_cast<int64_t>(made.type));
+}
+
 class Folding {
  public:
   Folding(Graph& graph, const std::vector<at::Tensor>& probed) : graph_(graph), probed_(probed) {
+    for (Node& node : graph_.nodes) forget_pattern(graph_, node);
     for (const Node& node : graph_.nodes) traits_.push_back(traits_of(graph_, node));
     for (const Constant& constant : graph_.constants) given_.insert(storage_of(constant.value));
   }
