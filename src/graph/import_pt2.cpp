@@ -11,6 +11,7 @@
 
 #include "src/graph/batch_size.h"
 #include "src/graph/buffer_updates.h"
+#include "src/graph/composite_operators.h"
 #include "src/graph/constant_folding.h"
 #include "src/graph/operator_call.h"
 #include "src/graph/output_selection.h"
@@ -175,6 +176,7 @@ ImportedModel import_pt2(const std::filesystem::path& file) {
     const Pt2Batch batch = batch_of(program);
     ImportedModel model{translate_pt2(program, archive.weights(), archive.constants()), {}};
     restore_buffer_updates(model.graph);
+    restore_composites(model.graph);
     give_shapes(model.graph, batch);
     write_out_default_types(model.graph);
     choose_outputs(model);
