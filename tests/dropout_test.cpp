@@ -197,6 +197,23 @@ TEST(Dropout, StepsMicroBatchesAndNodesDrawDifferentMasks) {
   EXPECT_TRUE(at::equal(base, draw(position_of(0), site)));
 }
 
+TEST(Dropout, TheNativeFormDrawsTheSameMask) {
+  for (const Argument& training : {flag(true), Argument::none()}) {
+    at::manual_seed(5);
+    NodeGraph graph;
+    graph.output(graph.call("aten::native_dropout", "",
+                            {Argument::of(graph.linear(graph.input({3}), 7)), number(0.3), training}));
+    graph.graph().nodes.back().outputs.push_back(graph::kNoValue);
+    BoundModel model(compile(graph, Engine::kInstructions));
+    model.frame.random = position_of(100);
+    const at::Tensor input = at::randn({5, 3}, at::kDouble);
+    const at::Tensor plain = at::linear(input, model.parameters[0], model.parameters[1]);
+    const at::Tensor mask = expected_mask(position_of(100), /*node=*/1, 0.3, {5, 7});
+    EXPECT_TRUE(near(model.forward({input}), plain * mask, 1e-14));
+    EXPECT_TRUE(near(model.forward({input}, /*training=*/false), plain, 1e-14));
+  }
+}
+
 TEST(Dropout, RefusesAProbabilityOutsideZeroToOne) {
   NodeGraph graph = dropout_after_linear(0.5);
   graph.graph().nodes[1].arguments[1] = number(1.5);

@@ -20,6 +20,24 @@ std::vector<OperatorCase> convolutions() {
   padded("conv2d_same", "aten::conv2d", {rows_of({2, 6, 5}), fixed({3, 2, 3, 5}), fixed({3})}, "same", 1, 1);
   padded("conv2d_valid", "aten::conv2d", {rows_of({2, 6, 5}), fixed({3, 2, 3, 2}), fixed({3})}, "valid", 1, 1);
   padded("conv3d_same", "aten::conv3d", {rows_of({2, 4, 5, 3}), fixed({3, 2, 3, 1, 3}), fixed({3})}, "same", 1, 1);
+  const auto general = [&](std::string name, const std::vector<TestOperand>& operands, bool is_transposed) {
+    cases.push_back({std::move(name), "aten::convolution", "", operands,
+                     followed_by({integers({2, 1}), integers({1, 0}), integers({1, 1}), flag(is_transposed),
+                                  integers({is_transposed ? 1 : 0, 0}), integer(2)})});
+  };
+  general("convolution", {rows_of({4, 6, 5}), fixed({6, 2, 3, 2}), fixed({6})}, false);
+  general("convolution_transposed", {rows_of({4, 3, 4}), fixed({4, 3, 3, 2}), fixed({6})}, true);
+  cases.push_back({"max_pool2d_with_indices",
+                   "aten::max_pool2d_with_indices",
+                   "",
+                   {rows_of({2, 7, 6})},
+                   followed_by({integers({3, 2}), integers({2, 2}), integers({1, 0}), integers({1, 1}), flag(false)}),
+                   /*result_count=*/2});
+  cases.push_back({"_adaptive_avg_pool2d",
+                   "aten::_adaptive_avg_pool2d",
+                   "",
+                   {rows_of({2, 7, 6})},
+                   followed_by({integers({3, 2})})});
   cases.push_back({"conv_transpose1d",
                    "aten::conv_transpose1d",
                    "",

@@ -125,11 +125,31 @@ ValueId gated_cnn(NodeGraph& graph, ValueId x) {
       10);
 }
 
+/// An LSTM whose first state is computed from the first step.
+ValueId recurrent(NodeGraph& graph, ValueId x) {  // [batch, 16, 24]
+  const ValueId front = graph.call("aten::select", "int", {Argument::of(x), integer(1), integer(0)});
+  const auto state = [&] {
+    const ValueId stacked =
+        graph.call("aten::unsqueeze", "", {Argument::of(graph.linear(front, 32)), integer(0)});  // [1, batch, 32]
+    graph.graph().values[stacked].shape = {1, graph::kBatch, 32};
+    return stacked;
+  };
+  std::vector<ValueId> weights;
+  for (const std::vector<int64_t>& shape : {std::vector<int64_t>{128, 24}, {128, 32}, {128}, {128}}) {
+    weights.push_back(graph.parameter(at::randn(shape, at::kDouble) / 5));
+  }
+  const ValueId output = graph.call("aten::lstm", "input",
+                                    {Argument::of(x), Argument::list({state(), state()}), Argument::list(weights),
+                                     flag(true), integer(1), number(0), flag(true), flag(false), flag(true)});
+  graph.graph().nodes.back().outputs.resize(3, graph::kNoValue);
+  return graph.linear(graph.flatten(output), 10);
+}
+
 std::vector<Net> nets() {
   return {{"perceptron", 64, {1, 28, 28}, perceptron},     {"small_cnn", 64, {1, 28, 28}, small_cnn},
           {"residual_cnn", 32, {3, 32, 32}, residual_cnn}, {"branching_cnn", 32, {3, 16, 16}, branching_cnn},
           {"moving_net", 32, {16, 24}, moving_net},        {"transformer", 32, {16, 24}, transformer},
-          {"gated_cnn", 32, {3, 16, 16}, gated_cnn}};
+          {"gated_cnn", 32, {3, 16, 16}, gated_cnn},       {"recurrent", 32, {16, 24}, recurrent}};
 }
 
 struct MemoryRun {

@@ -107,6 +107,18 @@ std::unique_ptr<Instruction> make_convolution(const NodeContext& context) {
   return std::make_unique<Convolution>(context, std::move(geometry));
 }
 
+std::unique_ptr<Instruction> make_general_convolution(const NodeContext& context) {
+  const size_t dimensions = window_rank(context);
+  Geometry geometry;
+  geometry.stride = context.integers(3, dimensions);
+  geometry.padding = context.integers(4, dimensions);
+  geometry.dilation = context.integers(5, dimensions);
+  geometry.transposed = context.flag(6);
+  geometry.output_padding = context.integers(7, dimensions);
+  geometry.groups = context.integer(8);
+  return std::make_unique<Convolution>(context, std::move(geometry));
+}
+
 std::unique_ptr<Instruction> make_transposed_convolution(const NodeContext& context) {
   const size_t dimensions = window_rank(context);
   Geometry geometry;

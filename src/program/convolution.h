@@ -12,6 +12,9 @@ namespace tutti::program {
 /// aten::conv1d, conv2d, conv3d with numbers as padding.
 std::unique_ptr<Instruction> make_convolution(const NodeContext& context);
 
+/// aten::convolution.
+std::unique_ptr<Instruction> make_general_convolution(const NodeContext& context);
+
 /// aten::conv1d.padding, conv2d.padding, conv3d.padding: "valid", and "same" where both sides get as much.
 std::unique_ptr<Instruction> make_padded_convolution(const NodeContext& context);
 bool padded_convolution_has_instruction(const graph::Graph& graph, const graph::Node& node);

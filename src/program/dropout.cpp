@@ -44,11 +44,14 @@ at::Tensor apply_kept(const at::Tensor& input, const at::Tensor& kept, double sc
   return result;
 }
 
+/// A training flag that is none means training.
+bool is_active(const c10::IValue& flag) { return flag.isNone() || flag.toBool(); }
+
 class Dropout final : public Instruction {
  public:
   explicit Dropout(const NodeContext& context)
       : site_(dropout_site(context.node(), context.index(), 1, context.shape(context.value(0)))),
-        active_(context.flag(2) && site_.probability > 0),
+        active_(is_active(context.constant(2)) && site_.probability > 0),
         input_(context.value(0)),
         output_(context.output()),
         target_(context.target(0)),

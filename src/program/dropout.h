@@ -40,7 +40,7 @@ at::Tensor draw_kept(at::IntArrayRef sizes, const RandomPosition& position, cons
 at::Tensor dropout_mask(at::IntArrayRef sizes, const RandomPosition& position, const DropoutSite& site,
                         at::ScalarType type);
 
-/// aten::dropout.
+/// aten::dropout, native_dropout.
 std::unique_ptr<Instruction> make_dropout(const NodeContext& context);
 
 }  // namespace tutti::program

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "src/program/value_use.h"
+
 namespace tutti::program {
 namespace {
 
@@ -62,12 +64,6 @@ class Counter final : public Instruction {
   int64_t step_;
 };
 
-bool reads(const graph::Node& node, ValueId id) {
-  return std::any_of(node.arguments.begin(), node.arguments.end(), [id](const Argument& argument) {
-    return std::find(argument.ids.begin(), argument.ids.end(), id) != argument.ids.end();
-  });
-}
-
 }  // namespace
 
 std::unique_ptr<Instruction> make_cat(const NodeContext& context) { return std::make_unique<Cat>(context); }
@@ -91,13 +87,9 @@ bool counter_has_instruction(const graph::Graph& graph, const graph::Node& node)
   const graph::Value& value = graph.values[buffer];
   const c10::IValue& factor = node.arguments[2].constant;
   const bool is_plain = factor.isInt() && factor.toInt() == 1 && value.type == at::kLong && value.shape.empty();
-  const auto is_read = [&](ValueId id) {
-    return std::find(graph.outputs.begin(), graph.outputs.end(), id) != graph.outputs.end() ||
-           std::any_of(graph.nodes.begin(), graph.nodes.end(),
-                       [&](const graph::Node& other) { return &other != &node && reads(other, id); });
-  };
-  return is_plain && value.kind == graph::ValueKind::kBuffer && !is_read(buffer) &&
-         std::none_of(node.outputs.begin(), node.outputs.end(), is_read);
+  const auto is_read_elsewhere = [&](ValueId id) { return is_read(graph, id, node); };
+  return is_plain && value.kind == graph::ValueKind::kBuffer && !is_read_elsewhere(buffer) &&
+         std::none_of(node.outputs.begin(), node.outputs.end(), is_read_elsewhere);
 }
 
 }  // namespace tutti::program

@@ -200,6 +200,10 @@ std::unique_ptr<Instruction> make_group_norm(const NodeContext& context) {
   return std::make_unique<GroupNorm>(
       context, GroupNorm::Settings{.weight_argument = 2, .groups = context.integer(1), .epsilon = context.number(4)});
 }
+std::unique_ptr<Instruction> make_native_group_norm(const NodeContext& context) {
+  return std::make_unique<GroupNorm>(
+      context, GroupNorm::Settings{.weight_argument = 1, .groups = context.integer(6), .epsilon = context.number(7)});
+}
 std::unique_ptr<Instruction> make_instance_norm(const NodeContext& context) {
   const int64_t channels = context.shape(context.value(0)).at(1);
   return std::make_unique<GroupNorm>(

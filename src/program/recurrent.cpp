@@ -48,7 +48,9 @@ class Recurrent final : public Instruction {
       std::vector<Tensor> outputs;
       for (int64_t i = layer * structure_.directions; i < (layer + 1) * structure_.directions; ++i) {
         RecurrentState& state = last.emplace_back(first_state(frame, i));
-        RecurrentTrace trace = direction(i).forward(sequence, weights(frame, i), state);
+        RecurrentTrace trace = direction(i).forward(
+            sequence, weights(frame, i), state,
+            frame.training ? RecurrentDirection::Steps::kKept : RecurrentDirection::Steps::kDropped);
         outputs.push_back(direction(i).output(trace));
         if (frame.training) save(frame, i, std::move(trace));
       }
@@ -97,13 +99,19 @@ class Recurrent final : public Instruction {
     return stack_size() * (steps + hidden) + between * sequence_bytes(size) + kept;
   }
 
-  /// The gates of a direction, twice; input and output of a layer; backward all gradients of weights.
+  /// The input in the order of time, a layer's results, and gates: backward those from the input and from the hidden
+  /// state, and gradients of all weights. A reversed direction has reordered copies.
   int64_t scratch_bytes(const RunSize& size, Pass pass) const override {
-    int64_t bytes = 2 * block_bytes(places(size) * cell_.gate_count() * hidden_size_ * size.element_bytes) +
-                    2 * sequence_bytes(size) + value_bytes(input_value_, size.rows, size.element_bytes);
-    if (pass == Pass::kForward) return bytes;
-    for (const graph::Value& weight : weight_values_) bytes += value_bytes(weight, size.rows, size.element_bytes);
-    return bytes;
+    const int64_t gates = cell_.gate_count() * hidden_size_ * size.element_bytes;
+    const int64_t all_gates = block_bytes(places(size) * gates);
+    const int64_t copied = form_ == Form::kRowsFirst ? value_bytes(input_value_, size.rows, size.element_bytes) : 0;
+    const int64_t base = copied + structure_.directions * (all_gates + sequence_bytes(size));
+    if (pass == Pass::kForward) return base + 2 * block_bytes(rows(size) * gates);
+    int64_t of_weights = 0;
+    for (const graph::Value& weight : weight_values_) {
+      of_weights += value_bytes(weight, size.rows, size.element_bytes);
+    }
+    return base + all_gates + sequence_bytes(size) + of_weights;
   }
 
  private:

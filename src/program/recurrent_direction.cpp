@@ -3,6 +3,8 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 namespace tutti::program {
 namespace {
 
@@ -17,17 +19,18 @@ Tensor linear(const Tensor& matrix, const Tensor& weight, const Tensor& bias) {
 
 }  // namespace
 
-RecurrentTrace RecurrentDirection::forward(const Tensor& input, const RecurrentWeights& weights,
-                                           RecurrentState& state) const {
+RecurrentTrace RecurrentDirection::forward(const Tensor& input, const RecurrentWeights& weights, RecurrentState& state,
+                                           Steps steps) const {
   const int64_t times = input.size(0), rows = input.size(1), size = state.hidden.size(-1);
   const Tensor from_input = reordered(
       linear(as_matrix(input), weights.input, weights.input_bias).view({times, rows, cell_.gate_count() * size}));
+  const int64_t kept_count = steps == Steps::kKept ? times : 1;
   RecurrentTrace trace{at::empty({times + 1, rows, size}, input.options()),
-                       at::empty({times, rows, cell_.saved_count() * size}, input.options())};
+                       at::empty({kept_count, rows, cell_.saved_count() * size}, input.options())};
   trace.hidden[0].copy_(state.hidden);
   for (int64_t time = 0; time < times; ++time) {
     const Tensor from_hidden = linear(state.hidden, weights.hidden, weights.hidden_bias);
-    state = cell_.forward({from_input[time], from_hidden}, state, trace.steps[time]);
+    state = cell_.forward({from_input[time], from_hidden}, state, trace.steps[std::min(time, kept_count - 1)]);
     trace.hidden[time + 1].copy_(state.hidden);
   }
   return trace;

@@ -27,8 +27,11 @@ class RecurrentDirection {
   enum class Order { kForward, kReversed };
   RecurrentDirection(const RecurrentCell& cell, Order order) : cell_(cell), order_(order) {}
 
-  /// Runs over `input` [times, rows, size]. `state` is the first one before and the last one afterwards.
-  RecurrentTrace forward(const at::Tensor& input, const RecurrentWeights& weights, RecurrentState& state) const;
+  enum class Steps { kKept, kDropped };
+  /// Runs over `input` [times, rows, size]. `state` is the first one before and the last one afterwards. Where the
+  /// steps are dropped, the trace is for `output` only.
+  RecurrentTrace forward(const at::Tensor& input, const RecurrentWeights& weights, RecurrentState& state,
+                         Steps steps) const;
 
   /// The hidden states in the order of time: [times, rows, hidden size].
   at::Tensor output(const RecurrentTrace& trace) const;

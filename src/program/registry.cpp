@@ -33,6 +33,8 @@
 #include "src/program/softmax.h"
 #include "src/program/unary.h"
 #include "src/program/value_type.h"
+#include "src/program/value_use.h"
+#include "src/program/weight_norm.h"
 
 namespace tutti::program {
 namespace {
@@ -78,6 +80,7 @@ constexpr std::array kEntries{
     Entry{"aten::conv1d", "", make_convolution},
     Entry{"aten::conv2d", "", make_convolution},
     Entry{"aten::conv3d", "", make_convolution},
+    Entry{"aten::convolution", "", make_general_convolution},
     Entry{"aten::conv1d", "padding", make_padded_convolution, padded_convolution_has_instruction},
     Entry{"aten::conv2d", "padding", make_padded_convolution, padded_convolution_has_instruction},
     Entry{"aten::conv3d", "padding", make_padded_convolution, padded_convolution_has_instruction},
@@ -87,18 +90,27 @@ constexpr std::array kEntries{
     Entry{"aten::max_pool1d", "", make_max_pool},
     Entry{"aten::max_pool2d", "", make_max_pool},
     Entry{"aten::max_pool3d", "", make_max_pool},
+    several("aten::max_pool2d_with_indices", "", make_max_pool, gives_one_result),
+    several("aten::max_pool3d_with_indices", "", make_max_pool, gives_one_result),
     Entry{"aten::avg_pool1d", "", make_average_pool},
     Entry{"aten::avg_pool2d", "", make_average_pool},
     Entry{"aten::avg_pool3d", "", make_average_pool},
     Entry{"aten::adaptive_avg_pool1d", "", make_adaptive_average_pool},
     Entry{"aten::adaptive_avg_pool2d", "", make_adaptive_average_pool},
     Entry{"aten::adaptive_avg_pool3d", "", make_adaptive_average_pool},
+    Entry{"aten::_adaptive_avg_pool2d", "", make_adaptive_average_pool},
+    Entry{"aten::_adaptive_avg_pool3d", "", make_adaptive_average_pool},
     Entry{"aten::batch_norm", "", make_batch_norm},
     Entry{"aten::layer_norm", "", make_layer_norm},
     Entry{"aten::group_norm", "", make_group_norm},
+    several("aten::native_layer_norm", "", make_layer_norm, gives_one_result),
+    Entry{"aten::native_group_norm", "", make_native_group_norm, gives_one_result, Numbers::kAccepted,
+          Results::kSeveral},
     Entry{"aten::instance_norm", "", make_instance_norm, instance_norm_has_instruction},
     Entry{"aten::rms_norm", "", make_rms_norm, has_one_real_type},
+    Entry{"aten::_weight_norm", "", make_weight_norm, has_one_real_type},
     Entry{"aten::dropout", "", make_dropout},
+    several("aten::native_dropout", "", make_dropout, gives_one_result),
     Entry{"aten::embedding", "", make_embedding},
     unary("aten::celu", make_activation),
     unary("aten::elu", make_activation),
