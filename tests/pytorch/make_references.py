@@ -5,13 +5,15 @@ Usage: python tests/pytorch/make_references.py [NAME...]
 
 NAME.pt2 is the archive of the network in training mode, without active dropout; stack traces and example inputs, which
 nothing reads, are taken out of it. PyTorch runs the archive itself, read back, in float64 (every float32 that the
-program names becomes float64) and in float32. NAME.safetensors holds, for the batches b = 0 and 1 of different sizes,
+program names becomes float64) and in float32. One of NAME_decomposed holds ATen kernels alone (run_decompositions);
+PyTorch, which cannot train it once read back, runs the program that it was made from. NAME.safetensors holds, for the
+batches b = 0 and 1 of different sizes,
 
   b/input/I      inputs in the order of the call; int8 stands for a real number, 32 times as large
   b/outputs      summaries of the outputs whose first dimension is the batch
   b/gradients    summaries of the gradients of sum(output * wave), for the parameters that the metadata names
   b/buffers      summaries of the buffers that the metadata names, after this one step
-  evaluation/outputs         as 0/outputs, by the network exported in evaluation mode (absent where it has other outputs)
+  evaluation/outputs         as 0/outputs, by the network exported in evaluation mode (absent where its outputs differ)
   sgd/losses, adam/losses    of 5 steps on the batches 0, 1, 0, 1, 0: sum((output - wave)^2) / (2 rows)
   sgd/parameters, .../buffers    Euclidean norms after them
 
@@ -51,10 +53,12 @@ SCALE = 32
 OPTIMIZERS = {"sgd": lambda p: torch.optim.SGD(p, lr=1e-3, momentum=0.9),
               "adam": lambda p: torch.optim.Adam(p, lr=1e-3, eps=1e-3)}
 # Like others that are stored, or large: made only when they are named.
-EXTRA = {"resnext", "deeplab_v3", "lraspp", "swin_v2", "video_r2plus1d", "timm_resnet", "timm_efficientnet",
+EXTRA = {"alexnet", "resnext", "deeplab_v3", "lraspp", "swin_v2", "video_r2plus1d", "timm_resnet", "timm_efficientnet",
          "timm_convnext", "timm_byobnet", "timm_resmlp", "bert_masked_lm", "roberta", "electra", "gpt_neox", "qwen3",
          "opt", "hf_vit"}
 CASES = reference_vision.CASES | reference_language.CASES | reference_networks.CASES
+DECOMPOSED = "_decomposed"
+CASES |= {name + DECOMPOSED: CASES[name] for name in ("siamese", "conv_autoencoder", "signal_net", "volume_net")}
 
 
 def without_dropout(model):
@@ -256,9 +260,12 @@ def make(name):
     args = tuple(made_real(a, torch.float32) for a in batches[0][0])
     kwargs = {key: made_real(a, torch.float32) for key, a in batches[0][1].items()}
     path = FOLDER / f"{name}.pt2"
-    save_small(exported(model, args, kwargs, is_dynamic=True), path)
+    program = exported(model, args, kwargs, is_dynamic=True)
+    save_small(program, path)
 
     single, double = Run(path, torch.float32), Run(path, torch.float64)
+    if name.endswith(DECOMPOSED):
+        save_small(program.run_decompositions(), path)
     stored, deviation, nudged = {}, {}, {}
     for b, batch in enumerate(batches):
         for i, tensor in enumerate([*batch[0], *batch[1].values()]):

@@ -1,5 +1,4 @@
 """Small networks of transformers with random weights."""
-import torch
 import transformers as hf
 from reference_inputs import CLASSES, VOCABULARY, image, mask, real, tokens
 

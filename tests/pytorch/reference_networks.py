@@ -53,7 +53,8 @@ class UNet(nn.Module):
         super().__init__()
         self.down = nn.ModuleList([double_conv(3, 6), double_conv(6, 12)])
         self.bottom = double_conv(12, 16)
-        self.grow = nn.ModuleList([nn.ConvTranspose2d(16, 12, 2, stride=2), nn.Upsample(scale_factor=2, mode="nearest")])
+        self.grow = nn.ModuleList([nn.ConvTranspose2d(16, 12, 2, stride=2),
+                                   nn.Upsample(scale_factor=2, mode="nearest")])
         self.up = nn.ModuleList([double_conv(24, 12), double_conv(18, 6)])
         self.head = nn.Conv2d(6, CLASSES, 1)
 
@@ -77,10 +78,11 @@ def autoencoder():
 class ConvAutoencoder(nn.Module):
     def __init__(self):
         super().__init__()
-        self.encoder = nn.Sequential(nn.Conv2d(1, 6, 3, stride=2, padding=1), nn.ELU(), nn.InstanceNorm2d(6, affine=True),
-                                     nn.Conv2d(6, 12, 3, stride=2, padding=1), nn.PReLU(12))
-        self.decoder = nn.Sequential(nn.ConvTranspose2d(12, 6, 3, stride=2, padding=1, output_padding=1), nn.Hardswish(),
-                                     nn.ConvTranspose2d(6, 1, 4, stride=2, padding=1), nn.Sigmoid())
+        self.encoder = nn.Sequential(nn.Conv2d(1, 6, 3, stride=2, padding=1), nn.ELU(),
+                                     nn.InstanceNorm2d(6, affine=True), nn.Conv2d(6, 12, 3, stride=2, padding=1),
+                                     nn.PReLU(12))
+        self.decoder = nn.Sequential(nn.ConvTranspose2d(12, 6, 3, stride=2, padding=1, output_padding=1),
+                                     nn.Hardswish(), nn.ConvTranspose2d(6, 1, 4, stride=2, padding=1), nn.Sigmoid())
 
     def forward(self, x):
         return self.decoder(self.encoder(x))
@@ -111,8 +113,8 @@ class Mixer(nn.Module):
 
 def signal_net():
     return nn.Sequential(nn.Conv1d(2, 8, 7, stride=2, padding=3, bias=False), nn.BatchNorm1d(8), nn.LeakyReLU(0.1),
-                         nn.MaxPool1d(2), nn.Conv1d(8, 12, 3, dilation=2, padding="same"), nn.GroupNorm(3, 12), nn.SiLU(),
-                         nn.AvgPool1d(2), nn.Conv1d(12, 12, 3, groups=12, padding=1), nn.Mish(),
+                         nn.MaxPool1d(2), nn.Conv1d(8, 12, 3, dilation=2, padding="same"), nn.GroupNorm(3, 12),
+                         nn.SiLU(), nn.AvgPool1d(2), nn.Conv1d(12, 12, 3, groups=12, padding=1), nn.Mish(),
                          nn.AdaptiveMaxPool1d(2), nn.Flatten(), nn.Linear(24, CLASSES))
 
 

@@ -257,6 +257,8 @@ CASES = {
     "timm_vit_relpos": (from_timm("test_vit_relpos", embed_dim=16, num_heads=2, depth=2, img_size=16, patch_size=4),
                         [image(16)], {}),
     "timm_mixer": (timm_mixer(), [image(16)], {}),
-    "timm_resmlp": (timm_mixer(mlp_ratio=4, block_layer=mlp_mixer.ResBlock, norm_layer=mlp_mixer.Affine), [image(16)], {}),
-    "timm_gmlp": (timm_mixer(mlp_ratio=4, block_layer=mlp_mixer.SpatialGatingBlock, mlp_layer=mlp_mixer.GatedMlp), [image(16)], {}),
+    "timm_resmlp": (timm_mixer(mlp_ratio=4, block_layer=mlp_mixer.ResBlock, norm_layer=mlp_mixer.Affine),
+                    [image(16)], {}),
+    "timm_gmlp": (timm_mixer(mlp_ratio=4, block_layer=mlp_mixer.SpatialGatingBlock, mlp_layer=mlp_mixer.GatedMlp),
+                  [image(16)], {}),
 }
