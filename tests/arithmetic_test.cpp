@@ -50,6 +50,15 @@ std::vector<OperatorCase> tensors() {
     cases.push_back(binary("maximum", suffix, with_ties(operands), {}, ""));
     cases.push_back(binary("minimum", suffix, with_ties(operands), {}, ""));
     cases.push_back(binary("max", suffix, operands, {}, "other"));
+    if (suffix.find("first") == std::string::npos && suffix.find("one") == std::string::npos) {
+      const auto above = [](const std::vector<ValueId>& ids) -> std::vector<Argument> {
+        return {Argument::of(ids[0]), Argument::none(), Argument::of(ids[1])};
+      };
+      cases.push_back(binary("clamp_min", suffix, with_ties(operands), {}));
+      cases.push_back(binary("clamp_max", suffix, with_ties(operands), {}));
+      cases.push_back(binary("clamp", suffix + "_below", with_ties(operands), {Argument::none()}));
+      cases.push_back({"clamp_" + suffix + "_above", "aten::clamp", "Tensor", operands, above});
+    }
     cases.push_back({"addcmul_" + suffix,
                      "aten::addcmul",
                      "",

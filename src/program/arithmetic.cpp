@@ -18,8 +18,9 @@ using at::Tensor;
 /// What both kinds of instruction have.
 class TwoOperands : public Instruction {
  public:
-  explicit TwoOperands(const NodeContext& context)
-      : operands_{Operand(context, 0), Operand(context, 1)},
+  /// The second operand is the node's argument `second`.
+  explicit TwoOperands(const NodeContext& context, size_t second = 1)
+      : operands_{Operand(context, 0), Operand(context, second)},
         output_(context.output()),
         output_value_(context.graph().values[output_]),
         name_(context.node().target.substr(context.node().target.find("::") + 2)) {}
@@ -104,6 +105,12 @@ Tensor maximum_right(const Tensor& g, const Tensor& a, const Tensor& b) {
   return chosen_gradient(g, at::eq(a, b), at::gt(a, b));
 }
 
+/// The input has the gradient where it is the result, also where it equals the bound.
+Tensor clamp_min_left(const Tensor& g, const Tensor& a, const Tensor& b) { return at::where(at::ge(a, b), g, 0); }
+Tensor clamp_min_right(const Tensor& g, const Tensor& a, const Tensor& b) { return at::where(at::lt(a, b), g, 0); }
+Tensor clamp_max_left(const Tensor& g, const Tensor& a, const Tensor& b) { return at::where(at::le(a, b), g, 0); }
+Tensor clamp_max_right(const Tensor& g, const Tensor& a, const Tensor& b) { return at::where(at::gt(a, b), g, 0); }
+
 constexpr std::array kFunctions{
     BinaryFunction{
         "aten::mul", [](const Tensor& a, const Tensor& b) { return at::mul(a, b); },
@@ -122,11 +129,16 @@ constexpr std::array kFunctions{
                    BinaryFunction::kBoth, maximum_left, BinaryFunction::kBoth, /*temporaries=*/2},
     BinaryFunction{"aten::min", [](const Tensor& a, const Tensor& b) { return at::minimum(a, b); }, maximum_right,
                    BinaryFunction::kBoth, maximum_left, BinaryFunction::kBoth, /*temporaries=*/2},
+    BinaryFunction{"aten::clamp_min", [](const Tensor& a, const Tensor& b) { return at::clamp_min(a, b); },
+                   clamp_min_left, BinaryFunction::kBoth, clamp_min_right, BinaryFunction::kBoth, /*temporaries=*/1},
+    BinaryFunction{"aten::clamp_max", [](const Tensor& a, const Tensor& b) { return at::clamp_max(a, b); },
+                   clamp_max_left, BinaryFunction::kBoth, clamp_max_right, BinaryFunction::kBoth, /*temporaries=*/1},
 };
 
 class Binary final : public TwoOperands {
  public:
-  Binary(const NodeContext& context, const BinaryFunction& function) : TwoOperands(context), function_(function) {}
+  Binary(const NodeContext& context, const BinaryFunction& function, size_t second = 1)
+      : TwoOperands(context, second), function_(function) {}
 
   void forward(Frame& frame) const override {
     frame.values[output_] = function_.forward(operands_[0].in(frame), operands_[1].in(frame));
@@ -170,6 +182,11 @@ class Binary final : public TwoOperands {
   const BinaryFunction& function_;
 };
 
+const BinaryFunction& function_of(std::string_view target) {
+  return *std::find_if(kFunctions.begin(), kFunctions.end(),
+                       [&](const BinaryFunction& function) { return function.target == target; });
+}
+
 }  // namespace
 
 std::unique_ptr<Instruction> make_sum(const NodeContext& context) {
@@ -180,10 +197,17 @@ std::unique_ptr<Instruction> make_sum(const NodeContext& context) {
 }
 
 std::unique_ptr<Instruction> make_binary(const NodeContext& context) {
-  const auto found = std::find_if(kFunctions.begin(), kFunctions.end(), [&](const BinaryFunction& function) {
-    return function.target == context.node().target;
-  });
-  return std::make_unique<Binary>(context, *found);
+  return std::make_unique<Binary>(context, function_of(context.node().target));
+}
+
+std::unique_ptr<Instruction> make_clamp(const NodeContext& context) {
+  const bool has_minimum = is_operand(context.node(), 1);
+  return std::make_unique<Binary>(context, function_of(has_minimum ? "aten::clamp_min" : "aten::clamp_max"),
+                                  has_minimum ? 1 : 2);
+}
+
+bool clamp_has_instruction(const graph::Graph& graph, const graph::Node& node) {
+  return is_operand(node, 1) != is_operand(node, 2) && has_one_real_type(graph, node);
 }
 
 bool arithmetic_has_instruction(const graph::Graph& graph, const graph::Node& node) {

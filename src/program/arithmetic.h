@@ -12,11 +12,15 @@ namespace tutti::program {
 /// aten::add, sub, rsub: Tensor and Scalar.
 std::unique_ptr<Instruction> make_sum(const NodeContext& context);
 
-/// aten::mul, div (Tensor and Scalar), maximum, minimum, max.other, min.other.
+/// aten::mul, div (Tensor and Scalar), maximum, minimum, max.other, min.other, clamp_min.Tensor, clamp_max.Tensor.
 std::unique_ptr<Instruction> make_binary(const NodeContext& context);
 
 /// True where each operand is a tensor or a number and no type changes.
 bool arithmetic_has_instruction(const graph::Graph& graph, const graph::Node& node);
+
+/// aten::clamp.Tensor with one bound.
+std::unique_ptr<Instruction> make_clamp(const NodeContext& context);
+bool clamp_has_instruction(const graph::Graph& graph, const graph::Node& node);
 
 }  // namespace tutti::program
 
