@@ -294,7 +294,7 @@ def make(name):
                                            for made in (runs, near))
     save_file({key: tensor.contiguous() for key, tensor in stored.items()}, FOLDER / f"{name}.safetensors",
               {key: json.dumps(value) for key, value in names.items()})
-    origins = [base.__module__.split(".")[0] for base in type(model).__mro__]
+    origins = {base.__module__.split(".")[0] for module in model.modules() for base in type(module).__mro__}
     package = next(p for p in ("timm", "transformers", "torchvision", "torch") if p in origins)
     return {"package": f"{package} {importlib.metadata.version(package)}",
             "float32": {kind: float(f"{value:.2g}") for kind, value in deviation.items()},
