@@ -47,7 +47,7 @@ class AutogradIsland final : public Instruction {
     std::optional<graph::OperatorCall> call;  ///< none for dropout
     std::optional<DropoutSite> dropout;
     std::optional<AttentionFormula> attention;  ///< with dropout
-    graph::ValueId input = graph::kNoValue;  ///< of dropout
+    graph::ValueId input = graph::kNoValue;     ///< of dropout; what a write writes into
     graph::ValueId output = graph::kNoValue;
     bool updates_buffer = false;
     std::string name;

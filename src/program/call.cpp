@@ -30,14 +30,31 @@ bool makes_views(const NodeContext& context) {
          });
 }
 
+bool shares_with_buffer(const NodeContext& context, ValueId value) {
+  const std::vector<graph::Buffer>& buffers = context.graph().buffers;
+  return std::any_of(buffers.begin(), buffers.end(),
+                     [&](const graph::Buffer& buffer) { return context.layouts().share(value, buffer.value); });
+}
+
 class Call final : public Instruction {
  public:
   explicit Call(const NodeContext& context)
       : call_(context.node(), context.precision()),
         name_(operator_name(context.node())),
-        makes_views_(makes_views(context)) {}
+        makes_views_(makes_views(context)),
+        outputs_(context.node().outputs) {
+    for (const ValueId written : call_.mutated_values()) {
+      if (shares_with_buffer(context, written)) buffer_ = written;
+    }
+  }
 
-  void forward(Frame& frame) const override { call_(frame.values, frame.training); }
+  void forward(Frame& frame) const override {
+    if (buffer_ == kNoValue || frame.training) {
+      call_(frame.values, frame.training);
+    } else if (outputs_.front() != kNoValue) {
+      frame.values[outputs_.front()] = frame.values[buffer_];
+    }
+  }
   void backward(Frame&) const override {}
   std::string name() const override { return name_; }
   bool shares_memory(bool) const override { return makes_views_; }
@@ -46,15 +63,12 @@ class Call final : public Instruction {
   graph::OperatorCall call_;
   std::string name_;
   bool makes_views_;
+  std::vector<ValueId> outputs_;
+  ValueId buffer_ = kNoValue;  ///< what the operator writes, where that is a buffer's memory
 };
 
 }  // namespace
 
 std::unique_ptr<Instruction> make_call(const NodeContext& context) { return std::make_unique<Call>(context); }
-
-bool call_has_instruction(const graph::Node& node) {
-  const graph::OperatorCall call(node);
-  return !call.is_random() && call.mutated_values().empty();
-}
 
 }  // namespace tutti::program

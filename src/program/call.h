@@ -9,13 +9,9 @@
 
 namespace tutti::program {
 
-/// Masks, comparisons, arithmetic on integers and numbers, tensors made from nothing, frozen layers. Requires that no
-/// result of the node is differentiated.
+/// Masks, comparisons, arithmetic on integers and numbers, tensors made from nothing, frozen layers. Evaluation leaves
+/// buffers unwritten. Requires one of gradient_free_nodes.
 std::unique_ptr<Instruction> make_call(const NodeContext& context);
-
-/// False for operators that draw random numbers or write in place. Throws graph::GraphError where LibTorch has no such
-/// operator, or the arguments do not fit it.
-bool call_has_instruction(const graph::Node& node);
 
 }  // namespace tutti::program
 

@@ -8,7 +8,9 @@
 
 #include "src/graph/operator_call.h"
 #include "src/program/autograd_island.h"
+#include "src/program/call.h"
 #include "src/program/gradient_flow.h"
+#include "src/program/gradient_free.h"
 #include "src/program/layouts.h"
 #include "src/program/node_context.h"
 #include "src/program/registry.h"
@@ -48,8 +50,8 @@ void check_value_id(const Graph& graph, const Node& node, ValueId id) {
   }
 }
 
-/// Every value must be made before it is read.
-void check_order(const Graph& graph) {
+/// The graph, every value of which is made before it is read.
+const Graph& checked(const Graph& graph) {
   ValueSet made(graph.values.size());
   for (size_t id = 0; id < made.size(); ++id) made[id] = !graph.values[id].is_computed();
   for (const Node& node : graph.nodes) {
@@ -71,9 +73,10 @@ void check_order(const Graph& graph) {
       throw GraphError(fmt::format("output value {} is made by no node. Check what built the graph.", id));
     }
   }
+  return graph;
 }
 
-/// True where a node writes into a value that is not a counter: later nodes read the value by its old name, which only
+/// True where a node without an instruction writes into a value: later nodes read the value by its old name, which only
 /// one island over the whole graph gets right.
 bool writes_in_place(const Graph& graph, const Node& node, InstructionFactory factory) {
   if (factory != nullptr) return false;
@@ -89,13 +92,19 @@ bool writes_in_place(const Graph& graph, const Node& node, InstructionFactory fa
   return !call.mutated_values().empty();
 }
 
-std::vector<Unit> group_nodes(const Graph& graph, const ValueSet& differentiated, CompileOptions::Engine engine) {
+struct Grouping {
   std::vector<Unit> units;
+  bool has_writes = false;  ///< which gradients may notice
+};
+
+Grouping group_nodes(const Graph& graph, const std::vector<bool>& gradient_free, CompileOptions::Engine engine) {
+  Grouping grouping;
+  std::vector<Unit>& units = grouping.units;
   Unit everything;
-  bool is_one_island = engine == CompileOptions::Engine::kIsland;
   for (int64_t i = 0; i < static_cast<int64_t>(graph.nodes.size()); ++i) {
-    const InstructionFactory factory = find_factory(graph, graph.nodes[i], differentiated);
-    if (writes_in_place(graph, graph.nodes[i], factory)) is_one_island = true;
+    InstructionFactory factory = find_factory(graph, graph.nodes[i]);
+    if (factory == nullptr && gradient_free[i]) factory = make_call;
+    if (writes_in_place(graph, graph.nodes[i], factory)) grouping.has_writes = true;
     everything.nodes.push_back(i);
     if (factory == nullptr && !units.empty() && units.back().factory == nullptr) {
       units.back().nodes.push_back(i);
@@ -103,25 +112,27 @@ std::vector<Unit> group_nodes(const Graph& graph, const ValueSet& differentiated
       units.push_back({{i}, factory});
     }
   }
-  if (is_one_island && !everything.nodes.empty()) return {everything};
-  return units;
+  const bool is_one_island = engine == CompileOptions::Engine::kIsland || grouping.has_writes;
+  if (is_one_island && !everything.nodes.empty()) units = {everything};
+  return grouping;
 }
 
 class Compiler {
  public:
-  Compiler(std::shared_ptr<const Graph> graph, const CompileOptions& options) : graph_(*graph) {
+  Compiler(std::shared_ptr<const Graph> graph, const CompileOptions& options)
+      : graph_(checked(*graph)), layouts_(graph_) {
     result_.graph = std::move(graph);
     result_.precision = options.precision;
-    check_order(graph_);
     differentiated_ = differentiated_values(graph_);
-    units_ = group_nodes(graph_, differentiated_, options.engine);
+    Grouping grouping = group_nodes(graph_, gradient_free_nodes(graph_, differentiated_, layouts_), options.engine);
+    units_ = std::move(grouping.units);
+    if (grouping.has_writes) differentiated_ = differentiated_ends(graph_);
   }
 
   CompiledGraph run() {
     list_inputs_and_outputs();
     assign_gradients();
-    const Layouts layouts(graph_);
-    ProgramContext program{graph_, result_.precision, layouts, result_.slot_count};
+    ProgramContext program{graph_, result_.precision, layouts_, result_.slot_count};
     for (size_t i = 0; i < units_.size(); ++i) make_instruction(program, i);
     plan_drops();
     bind_constants();
@@ -267,6 +278,7 @@ class Compiler {
   }
 
   const Graph& graph_;
+  const Layouts layouts_;
   CompiledGraph result_;
   std::vector<Unit> units_;
   ValueSet differentiated_;

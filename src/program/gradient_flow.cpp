@@ -46,8 +46,8 @@ bool can_have_gradient(at::ScalarType type) { return c10::isFloatingType(type) |
 
 }  // namespace
 
-ValueSet differentiated_values(const Graph& graph) {
-  ValueSet depends(graph.values.size()), influences(graph.values.size());
+ValueSet dependent_values(const Graph& graph) {
+  ValueSet depends(graph.values.size());
   for (const graph::Parameter& parameter : graph.parameters) depends[parameter.value] = parameter.trainable;
   for (const Node& node : graph.nodes) {
     bool any = false;
@@ -56,6 +56,12 @@ ValueSet differentiated_values(const Graph& graph) {
       if (id != kNoValue) depends[id] = any && can_have_gradient(graph.values[id].type);
     }
   }
+  return depends;
+}
+
+ValueSet differentiated_values(const Graph& graph) {
+  const ValueSet depends = dependent_values(graph);
+  ValueSet influences(graph.values.size());
   for (const ValueId id : graph.outputs) influences[id] = true;
   for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
     const bool any = std::any_of(node->outputs.begin(), node->outputs.end(),
@@ -65,6 +71,13 @@ ValueSet differentiated_values(const Graph& graph) {
   ValueSet both(graph.values.size());
   for (size_t id = 0; id < both.size(); ++id) both[id] = depends[id] && influences[id];
   return both;
+}
+
+ValueSet differentiated_ends(const Graph& graph) {
+  ValueSet ends(graph.values.size());
+  for (const graph::Parameter& parameter : graph.parameters) ends[parameter.value] = parameter.trainable;
+  for (const ValueId id : graph.outputs) ends[id] = can_have_gradient(graph.values[id].type);
+  return ends;
 }
 
 bool passes_gradient(const Node& node, ValueId value) {

@@ -11,17 +11,21 @@
 
 namespace tutti::program {
 
-/// Found by running views and elementwise operators on tensors without data; every other operator is taken to make a
-/// new contiguous tensor. Predictions of memory rest on this, results never do.
+/// Found by running views, writes and elementwise operators on tensors without data; every other operator is taken to
+/// make a new contiguous tensor.
 class Layouts {
  public:
   explicit Layouts(const graph::Graph& graph);
 
+  /// For predictions of memory: operators are taken to make contiguous tensors.
   bool is_contiguous(graph::ValueId value) const { return samples_[value].is_contiguous(); }
-  /// True where the two have the same memory.
+  /// True where the two have the same memory: they are views of one tensor, or one is the other, written in place.
   bool share(graph::ValueId one, graph::ValueId other) const;
 
  private:
+  /// Runs the node where it decides how memory lies.
+  void sample(const graph::Graph& graph, const graph::Node& node);
+
   std::vector<at::Tensor> samples_;  ///< by ValueId: numbers, and tensors of the meta device
 };
 

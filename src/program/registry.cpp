@@ -9,7 +9,6 @@
 #include "src/program/arithmetic.h"
 #include "src/program/attention.h"
 #include "src/program/attention_formula.h"
-#include "src/program/call.h"
 #include "src/program/convolution.h"
 #include "src/program/dropout.h"
 #include "src/program/einsum.h"
@@ -292,16 +291,13 @@ bool takes(const Entry& entry, const graph::Graph& graph, const graph::Node& nod
 
 }  // namespace
 
-InstructionFactory find_factory(const graph::Graph& graph, const graph::Node& node, const ValueSet& differentiated) {
+InstructionFactory find_factory(const graph::Graph& graph, const graph::Node& node) {
   for (const Entry& entry : kEntries) {
     if (entry.target == node.target && entry.overload == node.overload && takes(entry, graph, node)) {
       return entry.factory;
     }
   }
-  const bool is_differentiated = std::any_of(node.outputs.begin(), node.outputs.end(), [&](graph::ValueId id) {
-    return id != graph::kNoValue && differentiated[id];
-  });
-  return !is_differentiated && call_has_instruction(node) ? make_call : nullptr;
+  return nullptr;
 }
 
 }  // namespace tutti::program

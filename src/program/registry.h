@@ -4,7 +4,6 @@
 
 #include <memory>
 
-#include "src/program/gradient_flow.h"
 #include "src/program/instruction.h"
 #include "src/program/node_context.h"
 
@@ -12,9 +11,8 @@ namespace tutti::program {
 
 using InstructionFactory = std::unique_ptr<Instruction> (*)(const NodeContext&);
 
-/// The factory for this node; null where it must run as an autograd island. `differentiated` are the values through
-/// which gradients flow.
-InstructionFactory find_factory(const graph::Graph& graph, const graph::Node& node, const ValueSet& differentiated);
+/// The factory of this operator's own instruction; null where it has none for this node.
+InstructionFactory find_factory(const graph::Graph& graph, const graph::Node& node);
 
 }  // namespace tutti::program
 
