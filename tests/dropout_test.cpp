@@ -3,6 +3,8 @@
 
 #include <ATen/Parallel.h>
 
+#include <functional>
+
 #include "data/philox.h"
 #include "node_graph.h"
 
@@ -80,6 +82,74 @@ TEST_P(DropoutTest, AGrainDrawsTheRowsOfTheWholeBatch) {
   EXPECT_TRUE(near(part, whole.narrow(0, 5, 3), 1e-14));
 }
 
+/// A linear layer [batch, times, 4], its result brought into another order by `arrange`, dropout, and the order of
+/// `restore`, with the shape that the graph has between the two.
+struct Rearranged {
+  std::vector<int64_t> shape;  ///< with kBatch where the batch is
+  std::function<ValueId(NodeGraph&, ValueId)> arrange, restore;
+
+  NodeGraph graph() const {
+    at::manual_seed(5);
+    NodeGraph graph;
+    const ValueId arranged = arrange(graph, graph.linear(graph.input({3, 2}), 4));
+    const ValueId dropped = graph.dropout(arranged, 0.5);
+    for (const ValueId id : {arranged, dropped}) graph.graph().values[id].shape = shape;
+    const ValueId restored = restore(graph, dropped);
+    graph.graph().values[restored].shape = {graph::kBatch, 3, 4};
+    graph.output(restored);
+    return graph;
+  }
+};
+
+ValueId swap_times_and_batch(NodeGraph& graph, ValueId value) {
+  return graph.call("aten::transpose", "int", {Argument::of(value), integer(0), integer(1)});
+}
+
+Rearranged times_first() { return {{3, graph::kBatch, 4}, swap_times_and_batch, swap_times_and_batch}; }
+
+Rearranged times_in_the_batch() {
+  return {{3 * graph::kBatch, 4},
+          [](NodeGraph& graph, ValueId value) {
+            return graph.call("aten::reshape", "", {Argument::of(value), integers({-1, 4})});
+          },
+          [](NodeGraph& graph, ValueId value) {
+            return graph.call("aten::reshape", "", {Argument::of(value), integers({-1, 3, 4})});
+          }};
+}
+
+TEST_P(DropoutTest, ARowHasTheSameMaskWhereverTheBatchLies) {
+  const at::Tensor input = at::randn({6, 3, 2}, at::kDouble);
+  for (const Rearranged& rearranged : {times_first(), times_in_the_batch()}) {
+    BoundModel model(compile(rearranged.graph(), GetParam()));
+    model.frame.random = position_of(10);
+    const at::Tensor plain = at::linear(input, model.parameters[0], model.parameters[1]);
+    const at::Tensor mask = expected_mask(position_of(10), /*node=*/2, 0.5, {6, 3, 4});
+    EXPECT_TRUE(near(model.forward({input}), plain * mask, 1e-14)) << rearranged.shape;
+    model.backward(at::ones({6, 3, 4}, at::kDouble));
+    EXPECT_TRUE(near(model.gradients[1], mask.flatten(0, 1).sum(0), 1e-13)) << rearranged.shape;
+
+    model.frame.random = position_of(14);
+    EXPECT_TRUE(near(model.forward({input.narrow(0, 4, 2)}), (plain * mask).narrow(0, 4, 2), 1e-14))
+        << rearranged.shape << " in a grain";
+  }
+}
+
+TEST_P(DropoutTest, AValueWithoutABatchHasOneMaskInAllGrains) {
+  at::manual_seed(5);
+  NodeGraph graph;
+  const ValueId dropped = graph.dropout(graph.parameter(at::randn({3, 4}, at::kDouble)), 0.5);
+  graph.output(graph.add_values(graph.input({3, 4}), dropped));
+  BoundModel model(compile(graph, GetParam()));
+  const at::Tensor mask = expected_mask(position_of(0), /*node=*/0, 0.5, {1, 3, 4});
+  for (const int64_t first_row : {0, 5}) {
+    model.frame.random = position_of(first_row);
+    EXPECT_TRUE(
+        near(model.forward({at::zeros({2, 3, 4}, at::kDouble)}), (model.parameters[0] * mask).expand({2, 3, 4}), 1e-14))
+        << first_row;
+    model.program->clear(model.frame);
+  }
+}
+
 TEST_P(DropoutTest, EvaluationPassesThrough) {
   BoundModel model(compile(dropout_after_linear(0.5), GetParam()));
   const at::Tensor input = at::randn({8, 3}, at::kDouble);
@@ -125,6 +195,23 @@ TEST(Dropout, StepsMicroBatchesAndNodesDrawDifferentMasks) {
   EXPECT_FALSE(at::equal(base, draw(other_key, site)));
   EXPECT_FALSE(at::equal(base, draw(position_of(0), {5, 0.5})));
   EXPECT_TRUE(at::equal(base, draw(position_of(0), site)));
+}
+
+TEST(Dropout, TheNativeFormDrawsTheSameMask) {
+  for (const Argument& training : {flag(true), Argument::none()}) {
+    at::manual_seed(5);
+    NodeGraph graph;
+    graph.output(graph.call("aten::native_dropout", "",
+                            {Argument::of(graph.linear(graph.input({3}), 7)), number(0.3), training}));
+    graph.graph().nodes.back().outputs.push_back(graph::kNoValue);
+    BoundModel model(compile(graph, Engine::kInstructions));
+    model.frame.random = position_of(100);
+    const at::Tensor input = at::randn({5, 3}, at::kDouble);
+    const at::Tensor plain = at::linear(input, model.parameters[0], model.parameters[1]);
+    const at::Tensor mask = expected_mask(position_of(100), /*node=*/1, 0.3, {5, 7});
+    EXPECT_TRUE(near(model.forward({input}), plain * mask, 1e-14));
+    EXPECT_TRUE(near(model.forward({input}, /*training=*/false), plain, 1e-14));
+  }
 }
 
 TEST(Dropout, RefusesAProbabilityOutsideZeroToOne) {

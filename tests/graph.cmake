@@ -1,3 +1,4 @@
+tutti_torch_test(constant_folding_test LIBRARIES tutti_program)
 tutti_torch_test(graph_test LIBRARIES tutti_graph)
 tutti_torch_test(import_pt2_test LIBRARIES tutti_program tutti_train TIMEOUT 120)
 tutti_torch_test(initialise_test LIBRARIES tutti_graph)

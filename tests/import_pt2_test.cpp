@@ -13,6 +13,7 @@ namespace tutti::testing {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Engine = program::CompileOptions::Engine;
 
@@ -92,8 +93,9 @@ TEST_P(ImportedRunTest, ComputesWhatPyTorchComputesAtEachBatchSize) {
 
 std::vector<RunCase> run_cases() {
   std::vector<RunCase> cases;
-  for (const std::string name : {"mlp", "flattened", "conv_net", "transformer", "lstm", "frozen_teacher",
-                                 "functional_conv_net", "channels_last", "two_inputs", "fixed_transformer"}) {
+  for (const std::string name :
+       {"mlp", "flattened", "conv_net", "transformer", "lstm", "frozen_teacher", "functional_conv_net", "channels_last",
+        "two_inputs", "fixed_transformer", "autocast_off"}) {
     for (const Engine engine : {Engine::kIsland, Engine::kInstructions}) {
       for (const at::ScalarType precision : {at::kFloat, at::kDouble}) cases.push_back({name, engine, precision});
     }
@@ -132,6 +134,27 @@ TEST(ImportPt2Test, ReplacesWritesThatNobodyElseSees) {
   for (const char* target : {"aten::relu_", "aten::hardtanh_"}) EXPECT_EQ(count_of(*graph, target), 0) << target;
   EXPECT_EQ(count_of(*graph, "aten::add"), 1);
   EXPECT_EQ(count_of(*graph, "aten::add_"), 2);  // the counters of two batch norms
+}
+
+TEST(ImportPt2Test, PutsAWrittenPartBackIntoTheTensorItIsPartOf) {
+  const auto graph = imported("two_inputs");
+  for (const char* target : {"aten::copy_", "aten::fill_"}) EXPECT_EQ(count_of(*graph, target), 0) << target;
+  EXPECT_EQ(count_of(*graph, "aten::slice_scatter"), 1);
+  EXPECT_EQ(count_of(*graph, "aten::select_scatter"), 1);
+}
+
+TEST(ImportPt2Test, RefusesAutocastThatIsOn) {
+  try {
+    imported("autocast_on");
+    FAIL() << "it was imported";
+  } catch (const graph::GraphError& error) {
+    EXPECT_THAT(error.what(), ::testing::AllOf(HasSubstr("wrap_with_autocast"), HasSubstr("Remove it")));
+  }
+}
+
+TEST(ImportPt2Test, ComputesConstantsOnce) {
+  EXPECT_EQ(count_of(*imported("transformer"), "aten::arange"), 0);
+  EXPECT_EQ(count_of(*imported("two_inputs"), "aten::lift_fresh_copy"), 0);
 }
 
 TEST(ImportPt2Test, MarksTheBatchInShapesAndItsMultiples) {

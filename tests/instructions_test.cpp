@@ -264,7 +264,7 @@ std::vector<NodeCase> other_cases() {
                                     },
                                     {3, 4, 5}),
                               unary(
-                                  "softmax_as_island", "aten::softmax", {integer(1), Argument::none()},
+                                  "softmax", "aten::softmax", {integer(1), Argument::none()},
                                   [](const at::Tensor& x) { return at::softmax(x, 1); }, {3, 4, 5}, "int")};
   cases.push_back({"embedding",
                    "aten::embedding",

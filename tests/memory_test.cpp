@@ -54,11 +54,102 @@ ValueId branching_cnn(NodeGraph& graph, ValueId x) {
   return graph.linear(graph.flatten(graph.max_pool2d(x, 4)), 10);
 }
 
+/// The movements of attention: dimensions split, reordered and selected, copies into order, a repeated first token.
+ValueId moving_net(NodeGraph& graph, ValueId x) {  // [batch, 16, 24]
+  for (int block = 0; block < 2; ++block) {
+    const ValueId wide = graph.linear(x, 72);
+    const ValueId split = graph.call("aten::view", "", {Argument::of(wide), integers({-1, 16, 3, 2, 12})});
+    const ValueId turned = graph.call("aten::permute", "", {Argument::of(split), integers({0, 2, 3, 1, 4})});
+    const auto part = [&](int64_t index) {
+      return graph.call("aten::select", "int", {Argument::of(turned), integer(1), integer(index)});
+    };
+    ValueId mixed = graph.add_values(graph.relu(part(0)), part(1));
+    mixed = graph.call("aten::contiguous", "", {Argument::of(graph.add_values(mixed, part(2))), integer(0)});
+    const ValueId back = graph.call("aten::transpose", "int", {Argument::of(mixed), integer(1), integer(2)});
+    const ValueId merged = graph.call("aten::reshape", "", {Argument::of(back), integers({-1, 16, 24})});
+    x = graph.add_values(x, graph.linear(merged, 24));
+  }
+  const ValueId front =
+      graph.call("aten::slice", "Tensor", {Argument::of(x), integer(1), integer(0), integer(1), integer(1)});
+  const ValueId wide =
+      graph.call("aten::expand", "", {Argument::of(graph.linear(front, 24)), integers({-1, 16, -1}), flag(false)});
+  return graph.linear(graph.flatten(graph.call("aten::cat", "", {Argument::list({wide, x}), integer(1)})), 10);
+}
+
+/// Pre-norm transformer blocks with attention whose heads are views.
+ValueId transformer(NodeGraph& graph, ValueId x) {  // [batch, 16, 24]
+  const auto norm = [&](ValueId value) {
+    const ValueId weight = graph.parameter(at::ones({24})), bias = graph.parameter(at::zeros({24}));
+    return graph.call(
+        "aten::layer_norm", "",
+        {Argument::of(value), integers({24}), Argument::of(weight), Argument::of(bias), number(1e-5), flag(false)});
+  };
+  const auto heads = [&](ValueId value) {
+    const ValueId split =
+        graph.call("aten::view", "", {Argument::of(graph.linear(value, 24)), integers({-1, 16, 2, 12})});
+    return graph.call("aten::transpose", "int", {Argument::of(split), integer(1), integer(2)});
+  };
+  for (int block = 0; block < 2; ++block) {
+    const ValueId read = norm(x);
+    const ValueId mixed =
+        graph.call("aten::scaled_dot_product_attention", "",
+                   {Argument::of(heads(read)), Argument::of(heads(read)), Argument::of(heads(read)), Argument::none(),
+                    number(block == 0 ? 0.1 : 0), flag(block == 1), Argument::none(), flag(false)});
+    const ValueId back = graph.call("aten::transpose", "int", {Argument::of(mixed), integer(1), integer(2)});
+    const ValueId merged = graph.call("aten::reshape", "", {Argument::of(back), integers({-1, 16, 24})});
+    x = graph.add_values(x, graph.dropout(graph.linear(merged, 24), 0.1));
+    const ValueId wide = graph.call("aten::gelu", "", {Argument::of(graph.linear(norm(x), 96)), text("none")});
+    x = graph.add_values(x, graph.linear(wide, 24));
+  }
+  return graph.linear(graph.call("aten::mean", "dim", {Argument::of(x), integers({1}), flag(false), Argument::none()}),
+                      10);
+}
+
+/// Channels weighted by what the image holds, bounded, and pooled by a softmax over places.
+ValueId gated_cnn(NodeGraph& graph, ValueId x) {
+  for (int block = 0; block < 2; ++block) {
+    x = graph.call("aten::hardswish", "", {Argument::of(graph.conv2d(x, 16, 3, 1))});
+    const ValueId pooled =
+        graph.call("aten::mean", "dim", {Argument::of(x), integers({2, 3}), flag(true), Argument::none()});
+    const ValueId gate = graph.call("aten::sigmoid", "", {Argument::of(graph.conv2d(pooled, 16, 1, 0))});
+    x = graph.call("aten::mul", "Tensor", {Argument::of(x), Argument::of(gate)});
+    const ValueId offset = graph.parameter(at::randn({16, 1, 1}, at::kDouble));
+    x = graph.call("aten::sub", "Tensor", {Argument::of(x), Argument::of(offset), integer(1)});
+    x = graph.call("aten::clamp", "", {Argument::of(x), number(-2), number(2)});
+  }
+  const ValueId places = graph.call("aten::flatten", "using_ints", {Argument::of(x), integer(2), integer(-1)});
+  const ValueId weights = graph.call("aten::softmax", "int", {Argument::of(places), integer(-1), Argument::none()});
+  const ValueId weighted = graph.call("aten::mul", "Tensor", {Argument::of(places), Argument::of(weights)});
+  return graph.linear(
+      graph.call("aten::sum", "dim_IntList", {Argument::of(weighted), integers({-1}), flag(false), Argument::none()}),
+      10);
+}
+
+/// An LSTM whose first state is computed from the first step.
+ValueId recurrent(NodeGraph& graph, ValueId x) {  // [batch, 16, 24]
+  const ValueId front = graph.call("aten::select", "int", {Argument::of(x), integer(1), integer(0)});
+  const auto state = [&] {
+    const ValueId stacked =
+        graph.call("aten::unsqueeze", "", {Argument::of(graph.linear(front, 32)), integer(0)});  // [1, batch, 32]
+    graph.graph().values[stacked].shape = {1, graph::kBatch, 32};
+    return stacked;
+  };
+  std::vector<ValueId> weights;
+  for (const std::vector<int64_t>& shape : {std::vector<int64_t>{128, 24}, {128, 32}, {128}, {128}}) {
+    weights.push_back(graph.parameter(at::randn(shape, at::kDouble) / 5));
+  }
+  const ValueId output = graph.call("aten::lstm", "input",
+                                    {Argument::of(x), Argument::list({state(), state()}), Argument::list(weights),
+                                     flag(true), integer(1), number(0), flag(true), flag(false), flag(true)});
+  graph.graph().nodes.back().outputs.resize(3, graph::kNoValue);
+  return graph.linear(graph.flatten(output), 10);
+}
+
 std::vector<Net> nets() {
-  return {{"perceptron", 64, {1, 28, 28}, perceptron},
-          {"small_cnn", 64, {1, 28, 28}, small_cnn},
-          {"residual_cnn", 32, {3, 32, 32}, residual_cnn},
-          {"branching_cnn", 32, {3, 16, 16}, branching_cnn}};
+  return {{"perceptron", 64, {1, 28, 28}, perceptron},     {"small_cnn", 64, {1, 28, 28}, small_cnn},
+          {"residual_cnn", 32, {3, 32, 32}, residual_cnn}, {"branching_cnn", 32, {3, 16, 16}, branching_cnn},
+          {"moving_net", 32, {16, 24}, moving_net},        {"transformer", 32, {16, 24}, transformer},
+          {"gated_cnn", 32, {3, 16, 16}, gated_cnn},       {"recurrent", 32, {16, 24}, recurrent}};
 }
 
 struct MemoryRun {

@@ -24,10 +24,8 @@ class UpdateRestorer {
   }
 
   void run() {
-    for (Node& node : graph_.nodes) {
-      if (restore_batch_norm(node)) continue;
-      restore_counter(node);
-    }
+    restore_batch_norms();
+    for (Node& node : graph_.nodes) restore_counter(node);
     std::vector<Node> kept;
     for (Node& node : graph_.nodes) {
       if (std::find(done_.begin(), done_.end(), copied_value(node)) == done_.end()) kept.push_back(std::move(node));
@@ -53,17 +51,58 @@ class UpdateRestorer {
 
   bool is_unread(ValueId value) const { return value == kNoValue || readers_[value] == 0; }
 
-  bool restore_batch_norm(Node& node) {
-    if (node.target != "aten::_native_batch_norm_legit_functional" || node.outputs.size() != 5) return false;
-    for (const size_t statistic : {kRunningMean, kRunningVariance}) {
-      if (!only_updates(node.outputs[statistic], node.arguments[statistic])) return false;
+  /// True for a batch norm that gives back new running statistics, of whose results the statistics of the batch are
+  /// not read.
+  bool is_candidate(const Node& node) const {
+    return node.target == "aten::_native_batch_norm_legit_functional" && node.outputs.size() == 5 &&
+           is_unread(node.outputs[1]) && is_unread(node.outputs[2]);
+  }
+
+  /// What a statistic was before all batch norms of a shared module that come before this one.
+  Argument first_state(const Node& node, size_t statistic) const {
+    const Argument* state = &node.arguments[statistic];
+    for (auto earlier = graph_.nodes.begin(); earlier != graph_.nodes.end();) {
+      const bool made_it = is_candidate(*earlier) && state->kind == Argument::Kind::kValue &&
+                           earlier->outputs[statistic] == state->ids.front() &&
+                           readers_[earlier->outputs[statistic]] == 1;
+      if (made_it) state = &earlier->arguments[statistic];
+      earlier = made_it ? graph_.nodes.begin() : std::next(earlier);
     }
-    if (!is_unread(node.outputs[1]) || !is_unread(node.outputs[2])) return false;
-    done_.insert(done_.end(), {node.outputs[kRunningMean], node.outputs[kRunningVariance]});
-    node.target = "aten::batch_norm";
-    node.arguments.push_back(Argument::fixed(false));  // cudnn_enabled
-    node.outputs.resize(1);
-    return true;
+    return *state;
+  }
+
+  /// What the last batch norm of a shared module makes of a statistic.
+  ValueId last_state(const Node& node, size_t statistic) const {
+    ValueId state = node.outputs[statistic];
+    for (const Node& later : graph_.nodes) {
+      const bool reads_it = state != kNoValue && readers_[state] == 1 && is_candidate(later) &&
+                            later.arguments[statistic].ids == std::vector<ValueId>{state};
+      if (reads_it) state = later.outputs[statistic];
+    }
+    return state;
+  }
+
+  void restore_batch_norms() {
+    struct Found {
+      Node* node;
+      Argument mean, variance;
+    };
+    std::vector<Found> restored;
+    for (Node& node : graph_.nodes) {
+      if (!is_candidate(node)) continue;
+      Found found{&node, first_state(node, kRunningMean), first_state(node, kRunningVariance)};
+      const ValueId mean = last_state(node, kRunningMean), variance = last_state(node, kRunningVariance);
+      if (!only_updates(mean, found.mean) || !only_updates(variance, found.variance)) continue;
+      done_.insert(done_.end(), {mean, variance});
+      restored.push_back(std::move(found));
+    }
+    for (auto& [node, mean, variance] : restored) {
+      node->target = "aten::batch_norm";
+      node->arguments[kRunningMean] = std::move(mean);
+      node->arguments[kRunningVariance] = std::move(variance);
+      node->arguments.push_back(Argument::fixed(false));  // cudnn_enabled
+      node->outputs.resize(1);
+    }
   }
 
   void restore_counter(Node& node) {

@@ -11,6 +11,8 @@
 
 #include "src/graph/batch_size.h"
 #include "src/graph/buffer_updates.h"
+#include "src/graph/composite_operators.h"
+#include "src/graph/constant_folding.h"
 #include "src/graph/operator_call.h"
 #include "src/graph/output_selection.h"
 #include "src/graph/pt2_archive.h"
@@ -118,12 +120,14 @@ void give_shapes(Graph& graph, const Pt2Batch& batch) {
     describe_fixed_results(graph, probe);
     graph.fixed_batch = probe.rows;
     open_inputs(graph);
+    fold_constants(graph, probe.values);
     replace_writes(graph, std::move(probe.values));
     return;
   }
   open_inputs(graph);
   auto [one, other] = probe_twice(graph, batch);
   describe_results(graph, one, other);
+  fold_constants(graph, one.values);
   replace_writes(graph, std::move(one.values));
 }
 
@@ -172,6 +176,7 @@ ImportedModel import_pt2(const std::filesystem::path& file) {
     const Pt2Batch batch = batch_of(program);
     ImportedModel model{translate_pt2(program, archive.weights(), archive.constants()), {}};
     restore_buffer_updates(model.graph);
+    restore_composites(model.graph);
     give_shapes(model.graph, batch);
     write_out_default_types(model.graph);
     choose_outputs(model);

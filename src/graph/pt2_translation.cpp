@@ -19,6 +19,7 @@ namespace {
 constexpr std::string_view kOperatorPrefix = "torch.ops.";
 constexpr std::string_view kHigherOrderPrefix = "torch.ops.higher_order.";
 constexpr std::string_view kGradModeBlock = "torch.ops.higher_order.wrap_with_set_grad_enabled";
+constexpr std::string_view kAutocastBlock = "torch.ops.higher_order.wrap_with_autocast";
 
 /// Checks of the exporter's own assumptions, which the import makes itself or replaces (the device).
 constexpr std::array kDroppedTargets{
@@ -108,10 +109,11 @@ class Translator {
   void add_node(const Pt2Node& source, Pt2Scope& scope) {
     if (std::find(kDroppedTargets.begin(), kDroppedTargets.end(), source.target) != kDroppedTargets.end()) return;
     if (source.target == kGradModeBlock) return add_grad_mode_block(source, scope);
+    if (source.target == kAutocastBlock) return add_autocast_block(source, scope);
     if (source.target.starts_with(kHigherOrderPrefix)) {
       throw GraphError(
-          "this higher-order operator is not read. Remove it (autocast, control flow, checkpointing by "
-          "hand) from the model before the export.");
+          "this higher-order operator is not read. Remove it (control flow, checkpointing by hand) from the "
+          "model before the export.");
     }
     Node node;
     set_target(node, source.target);
@@ -165,36 +167,66 @@ class Translator {
     return result;
   }
 
+  /// The subgraph that is an operator's argument `position`, with an operand for each of its inputs after it.
+  static const Pt2Graph& body_at(const Pt2Node& node, size_t position) {
+    const auto* body = node.inputs.size() <= position
+                           ? nullptr
+                           : std::get_if<std::shared_ptr<const Pt2Graph>>(&node.inputs[position].argument);
+    if (body == nullptr || node.inputs.size() - position - 1 != (*body)->inputs.size()) {
+      throw GraphError("expected a subgraph and an operand for each of the subgraph's inputs");
+    }
+    return **body;
+  }
+
+  static bool flag_at(const Pt2Node& node, size_t position) {
+    const auto* number =
+        node.inputs.size() <= position ? nullptr : std::get_if<Pt2Number>(&node.inputs[position].argument);
+    const auto* flag = number == nullptr ? nullptr : std::get_if<bool>(number);
+    if (flag == nullptr) throw GraphError(fmt::format("expected a flag as argument {}", position));
+    return *flag;
+  }
+
   /// wrap_with_set_grad_enabled(enabled, subgraph, operands...): without gradients, nothing inside depends on what
   /// needs one, so it is enough to detach what goes in.
   void add_grad_mode_block(const Pt2Node& node, Pt2Scope& scope) {
-    const auto* enabled = node.inputs.size() < 2 ? nullptr : std::get_if<Pt2Number>(&node.inputs[0].argument);
-    const auto* body =
-        enabled == nullptr ? nullptr : std::get_if<std::shared_ptr<const Pt2Graph>>(&node.inputs[1].argument);
-    if (body == nullptr || !std::holds_alternative<bool>(*enabled) ||
-        node.inputs.size() - 2 != (*body)->inputs.size()) {
-      throw GraphError("expected a flag, a subgraph and an operand for each of the subgraph's inputs");
-    }
-    const bool has_gradient = std::get<bool>(*enabled);
+    const bool has_gradient = flag_at(node, 0);
     if (has_gradient && is_detached_) throw GraphError("gradients are enabled inside a block without gradients");
+    const bool was_detached = std::exchange(is_detached_, is_detached_ || !has_gradient);
+    add_block(node, body_at(node, 1), has_gradient, scope);
+    is_detached_ = was_detached;
+  }
+
+  /// wrap_with_autocast(device, type, enabled, cache_enabled, subgraph, operands...): one that is off changes nothing.
+  void add_autocast_block(const Pt2Node& node, Pt2Scope& scope) {
+    if (flag_at(node, 2)) {
+      throw GraphError(
+          "autocast is on in this block, which would train it in another precision than the job file says. Remove it "
+          "from the model before the export.");
+    }
+    add_block(node, body_at(node, 4), /*has_gradient=*/true, scope);
+  }
+
+  /// A subgraph's nodes in place of the node, whose last arguments are its operands.
+  void add_block(const Pt2Node& node, const Pt2Graph& body, bool has_gradient, Pt2Scope& scope) {
+    const size_t first_operand = node.inputs.size() - body.inputs.size();
     Pt2Scope inner;
-    for (size_t i = 0; i < (*body)->inputs.size(); ++i) {
-      const std::string* name = name_of((*body)->inputs[i]);
-      const std::string* operand = name_of(node.inputs[i + 2].argument);
+    std::unordered_map<ValueId, ValueId> original_of;  // what a value was before it was detached
+    for (size_t i = 0; i < body.inputs.size(); ++i) {
+      const std::string* name = name_of(body.inputs[i]);
+      const std::string* operand = name_of(node.inputs[first_operand + i].argument);
       if (name == nullptr) continue;
       if (operand == nullptr) throw GraphError(fmt::format("expected a value for the subgraph's input '{}'", *name));
       const ValueId id = scope.at(*operand);
       const ValueId entered = has_gradient ? id : detached(id, node.name);
-      original_of_[entered] = id;
+      original_of[entered] = id;
       inner.bind(*name, entered);
     }
-    const bool was_detached = std::exchange(is_detached_, is_detached_ || !has_gradient);
-    add_nodes(**body, inner);
-    is_detached_ = was_detached;
-    bind_results(node, **body, inner, scope);
+    add_nodes(body, inner);
+    bind_results(node, body, inner, original_of, scope);
   }
 
-  void bind_results(const Pt2Node& node, const Pt2Graph& body, const Pt2Scope& inner, Pt2Scope& scope) {
+  void bind_results(const Pt2Node& node, const Pt2Graph& body, const Pt2Scope& inner,
+                    const std::unordered_map<ValueId, ValueId>& original_of, Pt2Scope& scope) {
     std::vector<std::string> names;
     for (const Pt2Argument& output : node.outputs) {
       if (const auto* list = std::get_if<Pt2Tensors>(&output)) {
@@ -211,8 +243,8 @@ class Translator {
       const std::string* result = name_of(body.outputs[i]);
       if (names[i].empty() || result == nullptr) continue;
       const ValueId id = inner.at(*result);
-      const auto original = original_of_.find(id);  // an operand that is passed through keeps its gradient
-      scope.bind(names[i], original == original_of_.end() ? id : original->second);
+      const auto original = original_of.find(id);  // an operand that is passed through keeps its gradient
+      scope.bind(names[i], original == original_of.end() ? id : original->second);
     }
   }
 
@@ -242,7 +274,6 @@ class Translator {
   Graph graph_;
   Pt2State state_;
   Pt2Scope scope_;
-  std::unordered_map<ValueId, ValueId> original_of_;  ///< what a value was before it was detached
   bool is_detached_ = false;
 };
 

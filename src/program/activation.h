@@ -9,14 +9,12 @@
 
 namespace tutti::program {
 
-std::unique_ptr<Instruction> make_relu(const NodeContext& context);        ///< aten::relu
-std::unique_ptr<Instruction> make_leaky_relu(const NodeContext& context);  ///< aten::leaky_relu
-std::unique_ptr<Instruction> make_gelu(const NodeContext& context);        ///< aten::gelu
-std::unique_ptr<Instruction> make_silu(const NodeContext& context);        ///< aten::silu
-std::unique_ptr<Instruction> make_sigmoid(const NodeContext& context);     ///< aten::sigmoid
-std::unique_ptr<Instruction> make_tanh(const NodeContext& context);        ///< aten::tanh
-std::unique_ptr<Instruction> make_softplus(const NodeContext& context);    ///< aten::softplus
-std::unique_ptr<Instruction> make_elu(const NodeContext& context);         ///< aten::elu
+/// aten::celu, elu, gelu, glu, hardsigmoid, hardswish, hardtanh, leaky_relu, log_sigmoid, mish, relu, relu6, selu,
+/// sigmoid, silu, softplus, tanh, threshold.
+std::unique_ptr<Instruction> make_activation(const NodeContext& context);
+
+/// aten::prelu.
+std::unique_ptr<Instruction> make_prelu(const NodeContext& context);
 
 }  // namespace tutti::program
 

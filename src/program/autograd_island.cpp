@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "src/program/gradient_flow.h"
 #include "src/program/node_context.h"
 
 namespace tutti::program {
@@ -18,11 +19,10 @@ using graph::OperatorCall;
 
 bool is_dropout(const graph::Node& node) { return node.target == "aten::dropout" && node.overload.empty(); }
 
-bool updates_a_buffer(const graph::Graph& graph, const OperatorCall& call) {
-  const auto& mutated = call.mutated_values();
-  return !mutated.empty() && std::all_of(mutated.begin(), mutated.end(), [&](graph::ValueId id) {
-    return graph.values[id].kind == graph::ValueKind::kBuffer;
-  });
+ValueSet buffers_of(const graph::Graph& graph) {
+  ValueSet buffers(graph.values.size());
+  for (const graph::Buffer& buffer : graph.buffers) buffers[buffer.value] = true;
+  return buffers;
 }
 
 }  // namespace
@@ -30,7 +30,15 @@ bool updates_a_buffer(const graph::Graph& graph, const OperatorCall& call) {
 AutogradIsland::AutogradIsland(const graph::Graph& graph, IslandBoundary boundary, at::ScalarType precision,
                                int64_t& next_slot)
     : boundary_(std::move(boundary)) {
-  for (const int64_t node : boundary_.nodes) steps_.push_back(make_step(graph, node, precision));
+  ValueSet buffers = buffers_of(graph);
+  for (const int64_t node : boundary_.nodes) {
+    Step& step = steps_.emplace_back(make_step(graph, node, precision));
+    if (!step.call || step.call->mutated_values().empty()) continue;
+    const std::vector<graph::ValueId>& written = step.call->mutated_values();
+    step.updates_buffer = std::all_of(written.begin(), written.end(), [&](graph::ValueId id) { return buffers[id]; });
+    step.input = written.front();
+    if (step.updates_buffer && step.output != kNoValue) buffers[step.output] = true;
+  }
   std::copy_if(boundary_.inputs.begin(), boundary_.inputs.end(), std::back_inserter(differentiated_),
                [](const GradientTarget& target) { return target.needed(); });
   first_input_slot_ = next_slot;
@@ -55,8 +63,15 @@ AutogradIsland::Step AutogradIsland::make_step(const graph::Graph& graph, int64_
   OperatorCall call(node, precision);
   if (is_dropout(node)) {
     step.input = node.arguments.at(0).ids.at(0);
-    if (node.arguments.at(2).constant.toBool()) step.dropout = dropout_site(node, index);
-    if (!step.dropout) step.call.emplace(std::move(call));
+    if (node.arguments.at(2).constant.toBool()) {
+      step.dropout = dropout_site(node, index, 1, graph.values[step.input].shape);
+    } else {
+      step.call.emplace(std::move(call));
+    }
+    return step;
+  }
+  if (call.is_random() && has_attention_formula(graph, node)) {
+    step.attention.emplace(graph, node, index);
     return step;
   }
   if (call.is_random()) {
@@ -65,7 +80,6 @@ AutogradIsland::Step AutogradIsland::make_step(const graph::Graph& graph, int64_
         "its dropout probability to 0, or use a dropout layer.",
         step.description));
   }
-  step.updates_buffer = updates_a_buffer(graph, call);
   step.call.emplace(std::move(call));
   return step;
 }
@@ -84,9 +98,12 @@ std::vector<at::Tensor> AutogradIsland::bind_inputs(Frame& frame) const {
 }
 
 void AutogradIsland::run_step(const Step& step, std::vector<at::Tensor>& values, const Frame& frame) const {
-  if (step.updates_buffer && !frame.training) return;
-  if (step.call) {
+  if (step.updates_buffer && !frame.training) {
+    if (step.output != kNoValue) values[step.output] = values[step.input];
+  } else if (step.call) {
     (*step.call)(values, frame.training);
+  } else if (step.attention) {
+    values[step.output] = (*step.attention)(values, frame.random, frame.training).output;
   } else if (!frame.training) {
     values[step.output] = values[step.input];
   } else {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/graph/operator_call.h"
+#include "src/program/attention_formula.h"
 #include "src/program/dropout.h"
 #include "src/program/instruction.h"
 
@@ -22,7 +23,8 @@ struct IslandBoundary {
 
 /// Right for every operator that LibTorch can call and differentiate. Its inputs and outputs are aliases with version
 /// counters of their own, so that autograd's checks see writes of the island's own nodes only; the caller keeps inputs
-/// and outputs unwritten between forward and backward. aten::dropout draws its mask from the frame's Philox stream.
+/// and outputs unwritten between forward and backward. aten::dropout and the dropout of attention draw their masks from
+/// the frame's Philox stream.
 /// A node that only updates a buffer in place is skipped in evaluation.
 class AutogradIsland final : public Instruction {
  public:
@@ -44,7 +46,8 @@ class AutogradIsland final : public Instruction {
   struct Step {
     std::optional<graph::OperatorCall> call;  ///< none for dropout
     std::optional<DropoutSite> dropout;
-    graph::ValueId input = graph::kNoValue;  ///< of dropout
+    std::optional<AttentionFormula> attention;  ///< with dropout
+    graph::ValueId input = graph::kNoValue;     ///< of dropout; what a write writes into
     graph::ValueId output = graph::kNoValue;
     bool updates_buffer = false;
     std::string name;

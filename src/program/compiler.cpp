@@ -8,6 +8,10 @@
 
 #include "src/graph/operator_call.h"
 #include "src/program/autograd_island.h"
+#include "src/program/call.h"
+#include "src/program/gradient_flow.h"
+#include "src/program/gradient_free.h"
+#include "src/program/layouts.h"
 #include "src/program/node_context.h"
 #include "src/program/registry.h"
 
@@ -23,9 +27,6 @@ using graph::OperatorCall;
 using graph::ValueId;
 using graph::ValueKind;
 using Mode = GradientTarget::Mode;
-
-/// A set of values.
-using ValueSet = std::vector<bool>;
 
 /// Nodes that become one instruction.
 struct Unit {
@@ -49,8 +50,8 @@ void check_value_id(const Graph& graph, const Node& node, ValueId id) {
   }
 }
 
-/// Every value must be made before it is read.
-void check_order(const Graph& graph) {
+/// The graph, every value of which is made before it is read.
+const Graph& checked(const Graph& graph) {
   ValueSet made(graph.values.size());
   for (size_t id = 0; id < made.size(); ++id) made[id] = !graph.values[id].is_computed();
   for (const Node& node : graph.nodes) {
@@ -72,9 +73,10 @@ void check_order(const Graph& graph) {
       throw GraphError(fmt::format("output value {} is made by no node. Check what built the graph.", id));
     }
   }
+  return graph;
 }
 
-/// True where a node writes into a value that is not a counter: later nodes read the value by its old name, which only
+/// True where a node without an instruction writes into a value: later nodes read the value by its old name, which only
 /// one island over the whole graph gets right.
 bool writes_in_place(const Graph& graph, const Node& node, InstructionFactory factory) {
   if (factory != nullptr) return false;
@@ -90,13 +92,19 @@ bool writes_in_place(const Graph& graph, const Node& node, InstructionFactory fa
   return !call.mutated_values().empty();
 }
 
-std::vector<Unit> group_nodes(const Graph& graph, CompileOptions::Engine engine) {
+struct Grouping {
   std::vector<Unit> units;
+  bool has_writes = false;  ///< which gradients may notice
+};
+
+Grouping group_nodes(const Graph& graph, const std::vector<bool>& gradient_free, CompileOptions::Engine engine) {
+  Grouping grouping;
+  std::vector<Unit>& units = grouping.units;
   Unit everything;
-  bool is_one_island = engine == CompileOptions::Engine::kIsland;
   for (int64_t i = 0; i < static_cast<int64_t>(graph.nodes.size()); ++i) {
-    const InstructionFactory factory = find_factory(graph, graph.nodes[i]);
-    if (writes_in_place(graph, graph.nodes[i], factory)) is_one_island = true;
+    InstructionFactory factory = find_factory(graph, graph.nodes[i]);
+    if (factory == nullptr && gradient_free[i]) factory = make_call;
+    if (writes_in_place(graph, graph.nodes[i], factory)) grouping.has_writes = true;
     everything.nodes.push_back(i);
     if (factory == nullptr && !units.empty() && units.back().factory == nullptr) {
       units.back().nodes.push_back(i);
@@ -104,48 +112,28 @@ std::vector<Unit> group_nodes(const Graph& graph, CompileOptions::Engine engine)
       units.push_back({{i}, factory});
     }
   }
-  if (is_one_island && !everything.nodes.empty()) return {everything};
-  return units;
-}
-
-bool cuts_gradients(const Node& node) { return node.target == "aten::detach"; }
-
-/// The values through which a gradient flows: they depend on a trainable parameter, and an output depends on them.
-ValueSet differentiated_values(const Graph& graph) {
-  ValueSet depends(graph.values.size()), influences(graph.values.size());
-  for (const graph::Parameter& parameter : graph.parameters) depends[parameter.value] = parameter.trainable;
-  for (const Node& node : graph.nodes) {
-    bool any = false;
-    if (!cuts_gradients(node)) for_each_input(node, [&](ValueId id) { any = any || depends[id]; });
-    for (const ValueId id : node.outputs) {
-      if (id != kNoValue) depends[id] = any && c10::isFloatingType(graph.values[id].type);
-    }
-  }
-  for (const ValueId id : graph.outputs) influences[id] = true;
-  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
-    const bool any = std::any_of(node->outputs.begin(), node->outputs.end(),
-                                 [&](ValueId id) { return id != kNoValue && influences[id] && depends[id]; });
-    if (any) for_each_input(*node, [&](ValueId id) { influences[id] = true; });
-  }
-  ValueSet both(graph.values.size());
-  for (size_t id = 0; id < both.size(); ++id) both[id] = depends[id] && influences[id];
-  return both;
+  const bool is_one_island = engine == CompileOptions::Engine::kIsland || grouping.has_writes;
+  if (is_one_island && !everything.nodes.empty()) units = {everything};
+  return grouping;
 }
 
 class Compiler {
  public:
-  Compiler(std::shared_ptr<const Graph> graph, const CompileOptions& options) : graph_(*graph) {
+  Compiler(std::shared_ptr<const Graph> graph, const CompileOptions& options)
+      : graph_(checked(*graph)), layouts_(graph_) {
     result_.graph = std::move(graph);
     result_.precision = options.precision;
-    check_order(graph_);
-    units_ = group_nodes(graph_, options.engine);
     differentiated_ = differentiated_values(graph_);
+    Grouping grouping = group_nodes(graph_, gradient_free_nodes(graph_, differentiated_, layouts_), options.engine);
+    units_ = std::move(grouping.units);
+    if (grouping.has_writes) differentiated_ = differentiated_ends(graph_);
   }
 
   CompiledGraph run() {
     list_inputs_and_outputs();
     assign_gradients();
-    for (size_t i = 0; i < units_.size(); ++i) make_instruction(i);
+    ProgramContext program{graph_, result_.precision, layouts_, result_.slot_count};
+    for (size_t i = 0; i < units_.size(); ++i) make_instruction(program, i);
     plan_drops();
     bind_constants();
     for (ValueId id = 0; id < value_count(); ++id) {
@@ -190,13 +178,14 @@ class Compiler {
   void assign_gradients() {
     ValueSet is_written(graph_.values.size());
     for (const ValueId id : graph_.outputs) is_written[id] = is_result(id);
-    for (auto step = result_.steps.rbegin(); step != result_.steps.rend(); ++step) {
+    for (size_t i = units_.size(); i-- > 0;) {
+      CompiledStep& step = result_.steps[i];
       const bool any =
-          std::any_of(step->outputs.begin(), step->outputs.end(), [&](ValueId id) { return differentiated_[id]; });
+          std::any_of(step.outputs.begin(), step.outputs.end(), [&](ValueId id) { return differentiated_[id]; });
       if (!any) continue;
-      for (const ValueId id : step->inputs) {
-        if (!differentiated_[id]) continue;
-        step->targets.push_back({id, is_written[id] ? Mode::kAdd : Mode::kWrite, !is_result(id)});
+      for (const ValueId id : step.inputs) {
+        if (!differentiated_[id] || !gives_gradient(units_[i], id)) continue;
+        step.targets.push_back({id, is_written[id] ? Mode::kAdd : Mode::kWrite, !is_result(id)});
         is_written[id] = true;
       }
     }
@@ -207,13 +196,34 @@ class Compiler {
     }
   }
 
+  bool gives_gradient(const Unit& unit, ValueId id) const {
+    return std::any_of(unit.nodes.begin(), unit.nodes.end(),
+                       [&](int64_t node) { return passes_gradient(graph_.nodes[node], id); });
+  }
+
   static GradientTarget find_target(const CompiledStep& step, ValueId id) {
     const auto found = std::find_if(step.targets.begin(), step.targets.end(),
                                     [id](const GradientTarget& target) { return target.value == id; });
     return found == step.targets.end() ? GradientTarget{id, Mode::kNone, false} : *found;
   }
 
-  void make_instruction(size_t index) {
+  /// One list per argument. A value that the node reads again gets its further gradients added.
+  static std::vector<std::vector<GradientTarget>> argument_targets(const CompiledStep& step, const Node& node) {
+    std::vector<std::vector<GradientTarget>> targets;
+    std::vector<ValueId> seen;
+    for (const Argument& argument : node.arguments) {
+      std::vector<GradientTarget>& list = targets.emplace_back();
+      for (const ValueId id : argument.ids) {
+        GradientTarget& target = list.emplace_back(find_target(step, id));
+        const bool is_repeated = std::find(seen.begin(), seen.end(), id) != seen.end();
+        if (target.needed() && is_repeated) target.mode = Mode::kAdd;
+        seen.push_back(id);
+      }
+    }
+    return targets;
+  }
+
+  void make_instruction(ProgramContext& program, size_t index) {
     const Unit& unit = units_[index];
     CompiledStep& step = result_.steps[index];
     step.first_slot = result_.slot_count;
@@ -227,13 +237,10 @@ class Compiler {
       result_.has_island = true;
     } else {
       OperatorCall{first};  // NOLINT(bugprone-unused-raii): refuses arguments that do not fit the schema
-      std::vector<std::vector<GradientTarget>> targets;
-      for (const Argument& argument : first.arguments) {
-        std::vector<GradientTarget>& list = targets.emplace_back();
-        for (const ValueId id : argument.ids) list.push_back(find_target(step, id));
-      }
-      step.instruction = unit.factory(NodeContext(graph_, unit.nodes.front(), targets, result_.slot_count));
+      const std::vector<std::vector<GradientTarget>> targets = argument_targets(step, first);
+      step.instruction = unit.factory(NodeContext(program, unit.nodes.front(), targets));
       step.outputs = first.outputs;
+      std::erase(step.outputs, kNoValue);
       step.description = described(first);
     }
     step.end_slot = result_.slot_count;
@@ -271,6 +278,7 @@ class Compiler {
   }
 
   const Graph& graph_;
+  const Layouts layouts_;
   CompiledGraph result_;
   std::vector<Unit> units_;
   ValueSet differentiated_;

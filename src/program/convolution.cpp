@@ -91,10 +91,13 @@ class Convolution final : public Instruction {
   std::string name_;
 };
 
+/// Dimensions over which the kernel moves.
+size_t window_rank(const NodeContext& context) { return static_cast<size_t>(context.rank(context.value(1)) - 2); }
+
 }  // namespace
 
 std::unique_ptr<Instruction> make_convolution(const NodeContext& context) {
-  const auto dimensions = static_cast<size_t>(context.rank(context.value(1)) - 2);
+  const size_t dimensions = window_rank(context);
   Geometry geometry;
   geometry.stride = context.integers(3, dimensions);
   geometry.padding = context.integers(4, dimensions);
@@ -104,15 +107,55 @@ std::unique_ptr<Instruction> make_convolution(const NodeContext& context) {
   return std::make_unique<Convolution>(context, std::move(geometry));
 }
 
-std::unique_ptr<Instruction> make_transposed_convolution(const NodeContext& context) {
+std::unique_ptr<Instruction> make_general_convolution(const NodeContext& context) {
+  const size_t dimensions = window_rank(context);
   Geometry geometry;
-  geometry.stride = context.integers(3, 2);
-  geometry.padding = context.integers(4, 2);
-  geometry.output_padding = context.integers(5, 2);
+  geometry.stride = context.integers(3, dimensions);
+  geometry.padding = context.integers(4, dimensions);
+  geometry.dilation = context.integers(5, dimensions);
+  geometry.transposed = context.flag(6);
+  geometry.output_padding = context.integers(7, dimensions);
+  geometry.groups = context.integer(8);
+  return std::make_unique<Convolution>(context, std::move(geometry));
+}
+
+std::unique_ptr<Instruction> make_transposed_convolution(const NodeContext& context) {
+  const size_t dimensions = window_rank(context);
+  Geometry geometry;
+  geometry.stride = context.integers(3, dimensions);
+  geometry.padding = context.integers(4, dimensions);
+  geometry.output_padding = context.integers(5, dimensions);
   geometry.groups = context.integer(6);
-  geometry.dilation = context.integers(7, 2);
+  geometry.dilation = context.integers(7, dimensions);
   geometry.transposed = true;
   return std::make_unique<Convolution>(context, std::move(geometry));
+}
+
+std::unique_ptr<Instruction> make_padded_convolution(const NodeContext& context) {
+  const size_t dimensions = window_rank(context);
+  Geometry geometry;
+  geometry.stride = context.integers(3, dimensions);
+  geometry.dilation = context.integers(5, dimensions);
+  geometry.output_padding.assign(dimensions, 0);
+  geometry.groups = context.integer(6);
+  const std::vector<int64_t>& kernel = context.shape(context.value(1));
+  for (size_t d = 0; d < dimensions; ++d) {
+    geometry.padding.push_back(context.text(4) == "same" ? geometry.dilation[d] * (kernel[d + 2] - 1) / 2 : 0);
+  }
+  return std::make_unique<Convolution>(context, std::move(geometry));
+}
+
+bool padded_convolution_has_instruction(const graph::Graph& graph, const graph::Node& node) {
+  const c10::IValue& padding = node.arguments[4].constant;
+  if (!padding.isString() || !node.arguments[5].constant.isIntList()) return false;
+  if (padding.toStringRef() != "same") return padding.toStringRef() == "valid";
+  const std::vector<int64_t>& kernel = graph.values[node.arguments[1].ids.front()].shape;
+  const std::vector<int64_t> dilation = node.arguments[5].constant.toIntVector();
+  for (size_t d = 2; d < kernel.size(); ++d) {
+    const int64_t step = dilation.size() == 1 ? dilation.front() : dilation[d - 2];
+    if (step * (kernel[d] - 1) % 2 != 0) return false;
+  }
+  return true;
 }
 
 }  // namespace tutti::program

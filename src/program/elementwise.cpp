@@ -1,44 +1,17 @@
-// aten::add, aten::cat and the step counter aten::add_.
+// aten::cat and the step counter aten::add_.
 #include "src/program/elementwise.h"
 
 #include <ATen/ATen.h>
 
 #include <algorithm>
 
+#include "src/program/value_use.h"
+
 namespace tutti::program {
 namespace {
 
 using graph::Argument;
 using graph::ValueId;
-
-class Add final : public Instruction {
- public:
-  explicit Add(const NodeContext& context)
-      : left_(context.value(0)),
-        right_(context.value(1)),
-        output_(context.output()),
-        factor_(context.number(2)),
-        left_target_(context.target(0)),
-        right_target_(context.target(1)) {}
-
-  void forward(Frame& frame) const override {
-    frame.values[output_] = at::add(frame.values[left_], frame.values[right_], factor_);
-  }
-
-  void backward(Frame& frame) const override {
-    const at::Tensor& gradient = frame.gradients[output_];
-    deliver(frame, left_target_, gradient);
-    if (right_target_.needed()) deliver(frame, right_target_, factor_ == 1 ? gradient : at::mul(gradient, factor_));
-  }
-
-  std::string name() const override { return "add"; }
-  bool shares_gradient() const override { return factor_ == 1; }
-
- private:
-  ValueId left_, right_, output_;
-  double factor_;
-  GradientTarget left_target_, right_target_;
-};
 
 class Cat final : public Instruction {
  public:
@@ -91,22 +64,7 @@ class Counter final : public Instruction {
   int64_t step_;
 };
 
-bool reads(const graph::Node& node, ValueId id) {
-  return std::any_of(node.arguments.begin(), node.arguments.end(), [id](const Argument& argument) {
-    return std::find(argument.ids.begin(), argument.ids.end(), id) != argument.ids.end();
-  });
-}
-
 }  // namespace
-
-std::unique_ptr<Instruction> make_add(const NodeContext& context) { return std::make_unique<Add>(context); }
-
-bool add_has_instruction(const graph::Graph& graph, const graph::Node& node) {
-  if (node.arguments.size() != 3 || node.arguments[1].kind != Argument::Kind::kValue) return false;
-  const graph::Value& left = graph.values[node.arguments[0].ids.front()];
-  const graph::Value& right = graph.values[node.arguments[1].ids.front()];
-  return left.shape == right.shape && left.type == right.type;
-}
 
 std::unique_ptr<Instruction> make_cat(const NodeContext& context) { return std::make_unique<Cat>(context); }
 
@@ -129,13 +87,9 @@ bool counter_has_instruction(const graph::Graph& graph, const graph::Node& node)
   const graph::Value& value = graph.values[buffer];
   const c10::IValue& factor = node.arguments[2].constant;
   const bool is_plain = factor.isInt() && factor.toInt() == 1 && value.type == at::kLong && value.shape.empty();
-  const auto is_read = [&](ValueId id) {
-    return std::find(graph.outputs.begin(), graph.outputs.end(), id) != graph.outputs.end() ||
-           std::any_of(graph.nodes.begin(), graph.nodes.end(),
-                       [&](const graph::Node& other) { return &other != &node && reads(other, id); });
-  };
-  return is_plain && value.kind == graph::ValueKind::kBuffer && !is_read(buffer) &&
-         std::none_of(node.outputs.begin(), node.outputs.end(), is_read);
+  const auto is_read_elsewhere = [&](ValueId id) { return is_read(graph, id, node); };
+  return is_plain && value.kind == graph::ValueKind::kBuffer && !is_read_elsewhere(buffer) &&
+         std::none_of(node.outputs.begin(), node.outputs.end(), is_read_elsewhere);
 }
 
 }  // namespace tutti::program

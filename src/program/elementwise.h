@@ -1,4 +1,4 @@
-// Sums and concatenations of tensors, and the counters of batch norm.
+// Concatenations of tensors, and the counters of batch norm.
 #ifndef TUTTI_SRC_PROGRAM_ELEMENTWISE_H
 #define TUTTI_SRC_PROGRAM_ELEMENTWISE_H
 
@@ -8,10 +8,6 @@
 #include "src/program/node_context.h"
 
 namespace tutti::program {
-
-/// aten::add.Tensor of two tensors of one shape.
-std::unique_ptr<Instruction> make_add(const NodeContext& context);
-bool add_has_instruction(const graph::Graph& graph, const graph::Node& node);
 
 /// aten::cat along a dimension that is not the batch.
 std::unique_ptr<Instruction> make_cat(const NodeContext& context);

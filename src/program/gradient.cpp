@@ -10,7 +10,7 @@ using Mode = GradientTarget::Mode;
 
 /// True where `tensor` may be written although it was delivered before: nobody else looks at its memory.
 bool owns_its_memory(const at::Tensor& tensor) {
-  return tensor.storage().use_count() == 1 && tensor.is_non_overlapping_and_dense();
+  return tensor.use_count() == 1 && tensor.storage().use_count() == 1 && tensor.is_non_overlapping_and_dense();
 }
 
 }  // namespace
@@ -31,6 +31,18 @@ void deliver(Frame& frame, const GradientTarget& target, at::Tensor gradient) {
   } else {
     present = at::add(present, gradient);
   }
+}
+
+at::Tensor gradient_to_add_to(Frame& frame, const GradientTarget& target, at::IntArrayRef shape, at::ScalarType type) {
+  at::Tensor& present = frame.gradients[target.value];
+  if (target.bound) {
+    if (target.mode == Mode::kWrite) present.zero_();
+  } else if (target.mode == Mode::kWrite || !present.defined()) {
+    present = at::zeros(shape, type);
+  } else if (!owns_its_memory(present)) {
+    present = present.clone(at::MemoryFormat::Contiguous);
+  }
+  return present;
 }
 
 void deliver_product(Frame& frame, const GradientTarget& target, const at::Tensor& left, const at::Tensor& right) {

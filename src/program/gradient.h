@@ -24,6 +24,10 @@ struct GradientTarget {
 /// target is not needed.
 void deliver(Frame& frame, const GradientTarget& target, at::Tensor gradient);
 
+/// The target's gradient for adding to it in place: what is there already, else zeros of the value's shape and type.
+/// Nobody else looks at its memory. Requires a target that is needed.
+at::Tensor gradient_to_add_to(Frame& frame, const GradientTarget& target, at::IntArrayRef shape, at::ScalarType type);
+
 /// Delivers the matrix product left × right, straight into the view where the target is bound.
 void deliver_product(Frame& frame, const GradientTarget& target, const at::Tensor& left, const at::Tensor& right);
 

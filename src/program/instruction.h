@@ -29,8 +29,9 @@ class Instruction {
   /// Computes the outputs from frame.values. Runs with grad mode off.
   virtual void forward(Frame& frame) const = 0;
 
-  /// Computes the gradients of its inputs from the gradients of its outputs, and delivers them. Called at most once
-  /// after each forward, in reverse order of the instructions.
+  /// Computes the gradients of its inputs from the gradients of its outputs, and delivers them in the order of the
+  /// arguments (where one value is two arguments, the second gradient is added to the first). Called at most once after
+  /// each forward, in reverse order of the instructions.
   virtual void backward(Frame& frame) const = 0;
 
   /// For messages, traces and `tutti plan`: "conv2d", "island(aten::foo)".
@@ -43,6 +44,9 @@ class Instruction {
   virtual bool shares_memory(bool /*training*/) const { return false; }
   /// True where the gradients of the inputs are views of the output's gradient.
   virtual bool shares_gradient() const { return shares_memory(/*training=*/true); }
+
+  /// True where backward adds into the gradients of its inputs in place, without making them first.
+  virtual bool adds_in_place() const { return false; }
 
   /// Predicted bytes that forward allocates and backward still needs, beyond inputs and outputs.
   virtual int64_t saved_bytes(const RunSize& /*size*/) const { return 0; }

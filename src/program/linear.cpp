@@ -35,10 +35,6 @@ class Linear final : public Instruction {
 
   void backward(Frame& frame) const override {
     const at::Tensor gradient = as_matrix(frame.gradients[output_], out_features_);  // [n, out]
-    if (weight_target_.needed()) {
-      deliver_product(frame, weight_target_, gradient.t(), as_matrix(frame.values[input_], in_features_));
-    }
-    deliver_row_sum(frame, bias_target_, gradient);
     if (input_target_.needed()) {
       at::Tensor input_gradient = at::mm(gradient, frame.values[weight_]);
       if (!is_matrix_) {
@@ -48,6 +44,10 @@ class Linear final : public Instruction {
       }
       deliver(frame, input_target_, std::move(input_gradient));
     }
+    if (weight_target_.needed()) {
+      deliver_product(frame, weight_target_, gradient.t(), as_matrix(frame.values[input_], in_features_));
+    }
+    deliver_row_sum(frame, bias_target_, gradient);
   }
 
   std::string name() const override { return "linear"; }

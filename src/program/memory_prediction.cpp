@@ -32,6 +32,7 @@ class BlockTable {
     if (--block.users == 0) live_ -= block.bytes;
     block_of_[id] = kNone;
   }
+  bool is_shared(ValueId id) const { return block_of_[id] != kNone && blocks_[block_of_[id]].users > 1; }
   int64_t live() const { return live_; }
 
  private:
@@ -97,11 +98,13 @@ class Walk {
 
   /// Books the target's gradient; returns what is needed besides while it is being added.
   int64_t deliver(const CompiledStep& step, const GradientTarget& target) {
+    const Instruction& instruction = *step.instruction;
     if (target.bound) return 0;
     if (target.mode == GradientTarget::Mode::kAdd) {
-      return step.instruction->shares_gradient() ? 0 : bytes(target.value);
+      if (gradients_.is_shared(target.value)) gradients_.allocate(target.value, bytes(target.value));
+      return instruction.shares_gradient() || instruction.adds_in_place() ? 0 : bytes(target.value);
     }
-    if (step.instruction->shares_gradient()) {
+    if (instruction.shares_gradient()) {
       gradients_.share(target.value, step.outputs.front());
     } else {
       gradients_.allocate(target.value, bytes(target.value));

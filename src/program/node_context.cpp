@@ -7,9 +7,15 @@ namespace tutti::program {
 
 using graph::Argument;
 
-NodeContext::NodeContext(const graph::Graph& graph, int64_t node_index,
-                         const std::vector<std::vector<GradientTarget>>& targets, int64_t& next_slot)
-    : graph_(graph), node_(graph.nodes[node_index]), index_(node_index), targets_(targets), next_slot_(next_slot) {}
+NodeContext::NodeContext(ProgramContext& program, int64_t node_index,
+                         const std::vector<std::vector<GradientTarget>>& targets)
+    : program_(program), node_(program.graph.nodes[node_index]), index_(node_index), targets_(targets) {}
+
+at::ScalarType NodeContext::type(graph::ValueId id) const {
+  const at::ScalarType type = graph().values[id].type;
+  if (type == at::kComplexFloat) return c10::toComplexType(precision());
+  return type == at::kFloat ? precision() : type;
+}
 
 void NodeContext::fail(size_t argument, const char* expected) const {
   throw graph::GraphError(

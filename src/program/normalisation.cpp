@@ -142,13 +142,21 @@ class LayerNorm final : public Normalisation {
   int64_t elements_ = 1;
 };
 
+/// Instance norm is the case of one channel to a group.
 class GroupNorm final : public Normalisation {
  public:
-  explicit GroupNorm(const NodeContext& context)
-      : Normalisation(context, 2),
-        groups_(context.integer(1)),
-        epsilon_(context.number(4)),
-        channels_(context.shape(input_).at(1)) {}
+  struct Settings {
+    size_t weight_argument = 0;
+    int64_t groups = 1;
+    double epsilon = 0;
+  };
+
+  GroupNorm(const NodeContext& context, const Settings& settings)
+      : Normalisation(context, settings.weight_argument),
+        groups_(settings.groups),
+        epsilon_(settings.epsilon),
+        channels_(context.shape(input_).at(1)),
+        first_size_(context.shape(input_).at(0)) {}
 
   void forward(Frame& frame) const override {
     const at::Tensor input = frame.values[input_].contiguous();
@@ -166,16 +174,18 @@ class GroupNorm final : public Normalisation {
                                                input.numel() / (rows * channels_), groups_, mask()));
   }
 
-  std::string name() const override { return "group_norm"; }
-  int64_t saved_bytes(const RunSize& size) const override { return statistics_bytes(size.rows * groups_, size); }
+  std::string name() const override { return groups_ == channels_ ? "instance_norm" : "group_norm"; }
+  int64_t saved_bytes(const RunSize& size) const override {
+    return statistics_bytes(graph::size_at(first_size_, size.rows) * groups_, size);
+  }
   int64_t scratch_bytes(const RunSize& size, Pass pass) const override {
-    return pass == Pass::kBackward ? statistics_bytes(size.rows * channels_, size) : 0;
+    return pass == Pass::kBackward ? statistics_bytes(graph::size_at(first_size_, size.rows) * channels_, size) : 0;
   }
 
  private:
   int64_t groups_;
   double epsilon_;
-  int64_t channels_;
+  int64_t channels_, first_size_;
 };
 
 }  // namespace
@@ -187,7 +197,23 @@ std::unique_ptr<Instruction> make_layer_norm(const NodeContext& context) {
   return std::make_unique<LayerNorm>(context);
 }
 std::unique_ptr<Instruction> make_group_norm(const NodeContext& context) {
-  return std::make_unique<GroupNorm>(context);
+  return std::make_unique<GroupNorm>(
+      context, GroupNorm::Settings{.weight_argument = 2, .groups = context.integer(1), .epsilon = context.number(4)});
+}
+std::unique_ptr<Instruction> make_native_group_norm(const NodeContext& context) {
+  return std::make_unique<GroupNorm>(
+      context, GroupNorm::Settings{.weight_argument = 1, .groups = context.integer(6), .epsilon = context.number(7)});
+}
+std::unique_ptr<Instruction> make_instance_norm(const NodeContext& context) {
+  const int64_t channels = context.shape(context.value(0)).at(1);
+  return std::make_unique<GroupNorm>(
+      context, GroupNorm::Settings{.weight_argument = 1, .groups = channels, .epsilon = context.number(7)});
+}
+
+bool instance_norm_has_instruction(const graph::Graph& graph, const graph::Node& node) {
+  const bool has_statistics = node.arguments[3].kind == graph::Argument::Kind::kValue;
+  return !has_statistics && node.arguments[5].constant.isBool() && node.arguments[5].constant.toBool() &&
+         graph.values[node.arguments[0].ids.front()].shape.size() > 2;
 }
 
 }  // namespace tutti::program

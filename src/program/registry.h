@@ -11,7 +11,7 @@ namespace tutti::program {
 
 using InstructionFactory = std::unique_ptr<Instruction> (*)(const NodeContext&);
 
-/// The factory for this node; null where it must run as an autograd island.
+/// The factory of this operator's own instruction; null where it has none for this node.
 InstructionFactory find_factory(const graph::Graph& graph, const graph::Node& node);
 
 }  // namespace tutti::program

@@ -1,4 +1,4 @@
-// Operators that only change a tensor's shape.
+// Operators that keep all elements and change a tensor's shape or the order of its dimensions.
 #ifndef TUTTI_SRC_PROGRAM_SHAPE_H
 #define TUTTI_SRC_PROGRAM_SHAPE_H
 
@@ -9,11 +9,13 @@
 
 namespace tutti::program {
 
-std::unique_ptr<Instruction> make_flatten(const NodeContext& context);  ///< aten::flatten.using_ints
-std::unique_ptr<Instruction> make_reshape(const NodeContext& context);  ///< aten::reshape, aten::view
+/// Every operator whose result has the elements of its first argument in their order: view, flatten, squeeze...
+std::unique_ptr<Instruction> make_reshape(const NodeContext& context);
 
-/// True where at most one dimension of the input, and of the output, depends on the batch.
-bool reshape_has_instruction(const graph::Graph& graph, const graph::Node& node);
+/// Every operator whose result has the dimensions of its only tensor in another order: transpose, permute, movedim...
+std::unique_ptr<Instruction> make_permute(const NodeContext& context);
+/// False for complex numbers, some of which these operators conjugate.
+bool permute_has_instruction(const graph::Graph& graph, const graph::Node& node);
 
 }  // namespace tutti::program
 

@@ -115,6 +115,19 @@ class FrozenTeacher(nn.Module):
         return y * target
 
 
+class Autocast(nn.Module):
+    def __init__(self, enabled):
+        super().__init__()
+        self.body, self.head = nn.Linear(4, 5), nn.Linear(5, 3)
+        self.enabled = enabled
+
+    def forward(self, x):
+        y = self.body(x)
+        with torch.autocast("cpu", enabled=self.enabled):
+            z = torch.tanh(y) * y
+        return self.head(y + z)
+
+
 class TwoInputs(nn.Module):
     def __init__(self):
         super().__init__()
@@ -179,6 +192,8 @@ CASES = {
     "transformer": (Transformer, [tokens, mask], {}, [4, 3], {}),
     "lstm": (Lstm, [real(5, 3)], {}, [4, 3], {}),
     "frozen_teacher": (FrozenTeacher, [real(4)], {}, [4, 3], {}),
+    "autocast_off": (lambda: Autocast(False), [real(4)], {}, [4, 3], {}),
+    "autocast_on": (lambda: Autocast(True), [real(4)], {}, [4, 3], {}),
     "functional_conv_net": (ConvNet, [real(2, 12, 12)], {}, [4, 3], {"functional": True}),
     "channels_last": (ChannelsLast, [real(3, 6, 6)], {}, [4, 3], {}),
     "two_inputs": (TwoInputs, [real(3)], {"extra": real(2)}, [4, 3], {}),
