@@ -91,17 +91,17 @@ class ModelTraining {
   /// Ends the training in this state; says so, where files are written.
   void end(ModelState state, const std::string& reason);
 
-  /// How many numbers evaluate() returns.
-  int64_t statistics_count() const { return evaluation_.statistics_count(); }
   /// False when the graph has no running statistics, and average_buffers() nothing to do.
   bool has_buffers() const { return !memory_.averaged_buffers.empty(); }
+  const ModelMemory& memory() const { return memory_; }
+
+  // By any thread. What these read changes between steps alone, before grains of the next one can be claimed.
+
+  /// How many numbers evaluate() returns.
+  int64_t statistics_count() const { return evaluation_.statistics_count(); }
   bool writes_files() const { return files_.has_value(); }
   /// True when the minutes between checkpoints have passed.
   bool votes_for_checkpoint() const;
-  const ModelMemory& memory() const { return memory_; }
-
-  // By any thread.
-
   const ModelSpec& spec() const { return *setup_.spec; }
   int64_t step() const { return steps_done_; }
   double done_fraction() const;
