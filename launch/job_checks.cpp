@@ -11,6 +11,7 @@
 #include <stdexcept>
 
 #include "data/sample_order.h"
+#include "src/train/batch_source.h"
 #include "src/train/parameter_groups.h"
 
 namespace tutti::launch {
@@ -40,6 +41,7 @@ class ModelCheck {
     if (spec_.data.train) check_steps();
     if (spec_.graph) check_rules();
     if (spec_.data.train && spec_.graph) check_augmentation();
+    if (spec_.data.train && spec_.graph && spec_.graph->fixed_batch) check_fixed_batch(*spec_.graph->fixed_batch);
     if (spec_.data.train && spec_.graph && target() != nullptr) {
       check_target();
       check_batch_norm();
@@ -58,6 +60,16 @@ class ModelCheck {
     const train::ModelData& data = spec_.data;
     const auto part = data.held_out > 0 ? data::Split::Part::kKept : data::Split::Part::kAll;
     return data::Split(data.train->row_count(), data.held_out, data.seed, part).size();
+  }
+
+  std::vector<int64_t> evaluated_rows() const {
+    using Kind = train::EvaluationSource::Kind;
+    std::vector<int64_t> counts;
+    for (const Kind kind : {Kind::kValidation, Kind::kTest}) {
+      const int64_t rows = train::evaluation_row_count(spec_, kind);
+      if (rows > 0) counts.push_back(rows);
+    }
+    return counts;
   }
 
   /// Of the largest part that may be evaluated.
@@ -118,6 +130,10 @@ class ModelCheck {
     const auto& fields = spec_.data.train->inputs();
     const auto field = std::ranges::find(fields, spec_.data.inputs.front(), &data::Field::name);
     if (!augmentation.any() || field == fields.end()) return;
+    if (spec_.data.inputs.size() > 1) {
+      return reader_.fault("data", fmt::format("`augment` of data set `{}`: expected a model of one input, found {}",
+                                               spec_.data.name, spec_.data.inputs.size()));
+    }
     const auto refuse = [&](std::string_view expected) {
       reader_.fault("data", fmt::format("`augment` of data set `{}`: expected {}, found input `{}` of {}",
                                         spec_.data.name, expected, field->name, data::describe(*field)));
@@ -172,7 +188,8 @@ class ModelCheck {
       return;
     }
     if (row.empty()) {
-      reader_.fault("layers", "cross_entropy expects one output per class, found outputs without a class dimension");
+      reader_.fault(network_key(),
+                    "cross_entropy expects one output per class, found outputs without a class dimension");
       return;
     }
     const int64_t classes = row.front();
@@ -200,7 +217,33 @@ class ModelCheck {
     }
   }
 
-  std::string_view network_key() const { return reader_.has("layers") ? "layers" : "zoo"; }
+  /// Every run of the graph has this many rows.
+  void check_fixed_batch(int64_t rows) {
+    constexpr std::string_view kAdvice = "; or export the model with a dynamic batch (docs/import.md)";
+    if (spec_.batch != rows * spec_.grains) {
+      reader_.fault(
+          "batch", fmt::format("the exported graph runs {} rows at a time: expected {} for {} grains, found {}{}", rows,
+                               rows * spec_.grains, spec_.grains, spec_.batch, kAdvice));
+      return;
+    }
+    if (!spec_.drop_last && training_rows() % spec_.batch != 0) {
+      reader_.fault("drop_last",
+                    fmt::format("the exported graph runs {} rows at a time: expected `true`, since the last "
+                                "batch of {} training rows is short{}",
+                                rows, training_rows(), kAdvice));
+    }
+    spec_.evaluation_batch = rows;
+    for (const int64_t evaluated : evaluated_rows()) {
+      if (evaluated % spec_.batch == 0) continue;
+      reader_.fault("data", fmt::format("the exported graph runs {} rows at a time: expected a multiple of {} rows to "
+                                        "evaluate on, found {}{}",
+                                        rows, spec_.batch, evaluated, kAdvice));
+    }
+  }
+
+  std::string_view network_key() const {
+    return reader_.has("graph") ? "graph" : reader_.has("layers") ? "layers" : "zoo";
+  }
 
   /// Statistics over fewer than two values are no statistics (torch refuses them too).
   void check_batch_norm() const {

@@ -9,6 +9,7 @@
 
 #include "data/file_kind.h"
 #include "launch/job_checks.h"
+#include "launch/job_graph.h"
 #include "launch/job_methods.h"
 #include "launch/job_source.h"
 #include "src/train/safetensors_file.h"
@@ -105,14 +106,15 @@ train::ModelSpec ModelReader::read(const Node& variant, const std::string& path)
   read_init(reader, spec);
   read_early_stopping(reader, spec);
   read_checkpoint(reader, spec);
-  const Network* network = read_network(reader, spec);
+  const Node* node = network_node(reader);
+  const Network* network = node == nullptr ? nullptr : read_network(reader, *node, spec);
   if (network != nullptr) {
     spec.graph = network->graph;
     spec.python = network->python;
   }
   check_model(reader, spec, warnings_);
   if (!spec.init_file.empty() && spec.graph) warn_of_unused_weights(reader, spec);
-  if (faults_.added() == 0) spec.source = source_of(reader, spec, network->layers, context_.reduction, faults_);
+  if (faults_.added() == 0) spec.source = source_of(reader, spec, network->source, context_.reduction, faults_);
   return spec;
 }
 
@@ -163,7 +165,6 @@ void ModelReader::read_data(const KeyReader& reader, train::ModelSpec& spec) con
   }
   spec.data = set->second;
   if (!spec.data.train) return;
-  spec.data.inputs = {choose_field(reader, "input", spec.data.train->inputs())};
   spec.data.target = choose_field(reader, "target", spec.data.train->targets());
 }
 
@@ -211,43 +212,76 @@ void ModelReader::read_checkpoint(const KeyReader& reader, train::ModelSpec& spe
                      keys.integer("keep"), keys.text("best")};
 }
 
-const Network* ModelReader::read_network(const KeyReader& reader, const train::ModelSpec& spec) {
-  const Node* layers = reader.node("layers");
-  const Node* zoo = reader.node("zoo");
-  if (layers != nullptr && zoo != nullptr && layers->inherited != zoo->inherited) {
-    (layers->inherited ? layers : zoo) = nullptr;
+/// Of the keys that give a network, the one written in the model's own block, else in `defaults`.
+const Node* ModelReader::network_node(const KeyReader& reader) const {
+  std::vector<const Node*> written;
+  for (const char* key : {"layers", "zoo", "graph"}) {
+    if (const Node* node = reader.node(key)) written.push_back(node);
   }
-  const std::string_view key = zoo != nullptr ? "zoo" : "layers";
-  if ((layers == nullptr) == (zoo == nullptr)) {
-    reader.fault(key, fmt::format("expected `layers` or `zoo`, found {}", zoo != nullptr ? "both" : "neither"));
-    return nullptr;
+  const bool has_own = std::ranges::any_of(written, [](const Node* node) { return !node->inherited; });
+  if (has_own) std::erase_if(written, [](const Node* node) { return node->inherited; });
+  if (written.size() == 1) return written.front();
+  reader.fault(
+      written.empty() ? "layers" : written.back()->key,
+      fmt::format("expected one of `layers`, `zoo` and `graph`, found {}", written.empty() ? "none" : "several"));
+  return nullptr;
+}
+
+const Network* ModelReader::read_network(const KeyReader& reader, const Node& node, train::ModelSpec& spec) {
+  if (node.key == "graph") return read_graph(reader, spec);
+  for (const char* key : {"inputs", "output"}) {
+    if (reader.has(key)) reader.fault(key, "goes with `graph` alone; layers take one `input` and give one output");
   }
-  if (layers != nullptr && (layers->kind != Node::Kind::kList || layers->children.empty())) {
-    const bool is_list = layers->kind == Node::Kind::kList;
-    reader.fault(key, fmt::format("expected a list of layers, found {}", is_list ? "an empty one" : describe(*layers)));
+  if (node.key == "layers" && (node.kind != Node::Kind::kList || node.children.empty())) {
+    const bool is_list = node.kind == Node::Kind::kList;
+    reader.fault("layers",
+                 fmt::format("expected a list of layers, found {}", is_list ? "an empty one" : describe(node)));
     return nullptr;
   }
   if (!spec.data.train) return nullptr;
+  spec.data.inputs = {choose_field(reader, "input", spec.data.train->inputs())};
   const data::Field* input = field_named(spec.data.train->inputs(), spec.data.inputs.front());
   const data::Field* target = field_named(spec.data.train->targets(), spec.data.target);
   if (input == nullptr || target == nullptr) return nullptr;
-  const Node list = zoo != nullptr ? zoo_layers(*zoo, target->class_count) : *layers;
+  const Node list = node.key == "zoo" ? zoo_layers(node, target->class_count) : node;
   const bool indices = takes_indices(list);
   if (indices && !data::is_integer(input->type)) {
-    reader.fault(key, fmt::format("embedding takes whole numbers, found {} in input field `{}`",
-                                  data::name_of(input->type), input->name));
+    reader.fault(node.key, fmt::format("embedding takes whole numbers, found {} in input field `{}`",
+                                       data::name_of(input->type), input->name));
     return nullptr;
   }
-  return build_network(list, reader.path_of(key), {input->name, input->shape, indices ? at::kLong : at::kFloat});
+  return build_network(list, reader.path_of(node.key), {input->name, input->shape, indices ? at::kLong : at::kFloat});
+}
+
+const Network* ModelReader::read_graph(const KeyReader& reader, train::ModelSpec& spec) {
+  if (!spec.data.train) return nullptr;
+  const std::filesystem::path file = context_.folder / reader.text("graph");
+  const std::string output = reader.text("output");
+  std::vector<std::string> inputs = reader.texts("inputs");
+  if (reader.has("input")) inputs.insert(inputs.begin(), reader.text("input"));
+  try {
+    const std::string key = nlohmann::json{file.string(), output}.dump();
+    auto known = networks_.find(key);
+    if (known == networks_.end()) {
+      Network network{{{"graph", hash_of_file(file)}, {"output", output}}, nullptr, {}};
+      network.graph = std::make_shared<const graph::Graph>(read_exported_graph(file, output));
+      known = networks_.emplace(key, std::move(network)).first;
+    }
+    spec.data.inputs = fields_of_inputs(*known->second.graph, inputs, spec.data.train->inputs());
+    return &known->second;
+  } catch (const graph::GraphError& error) {
+    reader.fault("graph", error.what());
+    return nullptr;
+  }
 }
 
 const Network* ModelReader::build_network(const Node& layers, const std::string& path, const graph::InputShape& input) {
   Network network{json_of(layers), nullptr, {}};
-  const std::string key = nlohmann::json{network.layers, input.name, input.shape, input.type == at::kLong}.dump();
+  const std::string key = nlohmann::json{network.source, input.name, input.shape, input.type == at::kLong}.dump();
   if (const auto known = networks_.find(key); known != networks_.end()) return &known->second;
   try {
-    network.graph = std::make_shared<const graph::Graph>(graph::build_layer_list(network.layers, input));
-    network.python = graph::python_source(network.layers, input);
+    network.graph = std::make_shared<const graph::Graph>(graph::build_layer_list(network.source, input));
+    network.python = graph::python_source(network.source, input);
   } catch (const graph::LayerError& error) {
     faults_.add(layer_place(layers, error.path), fmt::format("{}.{}", path, error.path), error.what());
     return nullptr;

@@ -18,11 +18,11 @@
 
 namespace tutti::launch {
 
-/// A layer list built: shared by all models with the same layers and input.
+/// A layer list built, or an archive imported: shared by all models with the same layers and input, or archive.
 struct Network {
-  nlohmann::json layers;
+  nlohmann::json source;  ///< the layers; or the hash of the archive, and the output
   std::shared_ptr<const graph::Graph> graph;
-  std::string python;
+  std::string python;  ///< empty for an archive
 };
 
 /// Reads the models of one job file.
@@ -47,7 +47,9 @@ class ModelReader {
   void read_early_stopping(const KeyReader& reader, train::ModelSpec& spec) const;
   void read_checkpoint(const KeyReader& reader, train::ModelSpec& spec) const;
   void warn_of_unused_weights(const KeyReader& reader, const train::ModelSpec& spec);
-  const Network* read_network(const KeyReader& reader, const train::ModelSpec& spec);
+  const Node* network_node(const KeyReader& reader) const;
+  const Network* read_network(const KeyReader& reader, const Node& node, train::ModelSpec& spec);
+  const Network* read_graph(const KeyReader& reader, train::ModelSpec& spec);
   const Network* build_network(const Node& layers, const std::string& path, const graph::InputShape& input);
 
   Context context_;

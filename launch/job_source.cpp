@@ -39,8 +39,9 @@ nlohmann::json rules_source(const std::vector<train::ParameterRule>& rules) {
   return list;
 }
 
-nlohmann::json file_hash(const std::string& file) {
-  if (file.empty()) return nullptr;
+}  // namespace
+
+std::string hash_of_file(const std::filesystem::path& file) {
   std::ifstream stream(file, std::ios::binary);
   std::vector<char> chunk(1 << 20);
   uint64_t hash = data::kFnvBegin;
@@ -51,9 +52,7 @@ nlohmann::json file_hash(const std::string& file) {
   return fmt::format("{:016x}", hash);
 }
 
-}  // namespace
-
-nlohmann::json source_of(const KeyReader& model, const train::ModelSpec& spec, const nlohmann::json& layers,
+nlohmann::json source_of(const KeyReader& model, const train::ModelSpec& spec, const nlohmann::json& network,
                          RunSpec::Reduction reduction, Faults& faults) {
   const auto method = [&](std::string_view key, const std::vector<Block>& blocks) {
     const Node fallback = Node::scalar(model.default_text(key), {});
@@ -65,7 +64,8 @@ nlohmann::json source_of(const KeyReader& model, const train::ModelSpec& spec, c
     return written == nullptr ? nlohmann::json() : KeyReader(declared, *written, model.path_of(key), faults).resolved();
   };
   nlohmann::json source = model.resolved();
-  source["layers"] = layers;
+  source["layers"] = network.is_array() ? network : nlohmann::json();
+  source["graph"] = network.is_object() ? network : nlohmann::json();
   source["loss"] = method("loss", loss_blocks());
   source["optimizer"] = method("optimizer", optimizer_blocks());
   source["schedule"] = method("schedule", schedule_blocks());
@@ -76,7 +76,7 @@ nlohmann::json source_of(const KeyReader& model, const train::ModelSpec& spec, c
   source["input"] = spec.data.inputs;
   source["target"] = spec.data.target;
   source["epochs"] = spec.epochs;
-  source["init"] = file_hash(spec.init_file);
+  source["init"] = spec.init_file.empty() ? nlohmann::json() : nlohmann::json(hash_of_file(spec.init_file));
   source["reduction"] = reduction == RunSpec::Reduction::kFast ? "fast" : "exact";
   return source;
 }

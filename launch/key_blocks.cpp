@@ -85,9 +85,18 @@ const Block& model_block() {
        {"data", text(), kNoDefault, "name of the data set; not needed when there is only one", false},
        {"input", text(), kNoDefault, "input field; not needed when the data set has only one"},
        {"target", text(), kNoDefault, "target field; not needed when the data set has only one"},
-       {"layers", nested("list of layers"), kNoDefault, "the network; either this or `zoo`"},
+       {"layers", nested("list of layers"), kNoDefault, "the network; or give `zoo` or `graph`"},
        {"zoo", nested("name, or {name: {keys}}"), kNoDefault,
         "a named network alone; its `classes`, if not given, are the target's: `zoo: resnet20`"},
+       {"graph", text(), kNoDefault,
+        "a network with its weights, exported by PyTorch's torch.export.save: an archive (.pt2), relative to the job "
+        "file"},
+       {"inputs", texts(), "[]",
+        "input fields of `graph`, in the order of its inputs; not needed where they have the inputs' names, or there "
+        "is "
+        "one of each"},
+       {"output", text(), kNoDefault,
+        "the output of `graph` that the loss takes, by name or by number from 0; not needed when it has only one"},
        {"loss", nested("name, or {name: {keys}}"), kRequiredKey, "what is minimised, as a mean over the global batch"},
        {"metrics", texts(), "[]", "measured at evaluations besides the loss: accuracy, top5, mae, macro_f1"},
        {"optimizer", nested("name, or {name: {keys}}"), kRequiredKey, "the optimizer"},

@@ -61,7 +61,7 @@ void write_model_description(const std::filesystem::path& folder, const train::M
     if (read_text(folder / name) != text) train::replace_file(folder / name, text);
   };
   write("model.yaml", model_yaml(spec));
-  write("model.py", model_py(spec));
+  if (!spec.python.empty()) write("model.py", model_py(spec));
 }
 
 }  // namespace tutti::launch

@@ -1,5 +1,7 @@
 #include "launch/trained_model.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -74,6 +76,12 @@ void TrainedModel::predict(const std::shared_ptr<const data::DataSet>& rows,
                            const std::function<void(const at::Tensor&)>& take) {
   const train::FieldReader reader(spec_, rows, train::FieldReader::Targets::kNone);
   const graph::Graph& graph = program_->graph();
+  if (graph.fixed_batch && rows->row_count() % *graph.fixed_batch != 0) {
+    throw data::DataError(
+        fmt::format("expected a multiple of {} rows, which the exported graph runs at a time, found {}; "
+                    "export the model with a dynamic batch",
+                    *graph.fixed_batch, rows->row_count()));
+  }
   program::Frame frame = train::evaluation_frame(*program_, memory_);
   const auto output = static_cast<size_t>(graph.outputs.front());
   for (int64_t begin = 0; begin < rows->row_count(); begin += spec_.evaluation_batch) {

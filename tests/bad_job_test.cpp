@@ -26,6 +26,13 @@ const std::string kZoo =
     "     zoo: resnet21}\n";
 const std::string kTwoModels = with("sweep: {seed: [1, 2]}");
 
+/// A job of one model from an archive in tests/data/pt2.
+std::string exported(const std::string& archive, const std::string& keys = "epochs: 1") {
+  return "run: {out: o}\ndata: {d: {train: digits.h5}}\nmodels:\n  - {name: m, loss: cross_entropy, optimizer: sgd, "
+         "graph: " TUTTI_TEST_DATA "/pt2/" +
+         archive + ", " + keys + "}\n";
+}
+
 const std::vector<BadInput> kBadInputs{
     {"UnknownTopKey", "model: []\n" + with("batch: 1"), 1, {"unknown key `model`", "did you mean `models`?"}},
     {"UnknownRunKey", with("run: {out: out, memry: 1}"), 1, {"run: unknown key `memry`", "`memory`"}},
@@ -127,8 +134,21 @@ const std::vector<BadInput> kBadInputs{
     {"MissingLayers",
      "run: {out: o}\ndata: {d: {train: digits.h5}}\nmodels:\n  - {name: m, loss: mse, optimizer: sgd}\n",
      4,
-     {"expected `layers` or `zoo`, found neither"}},
-    {"LayersAndZoo", with("zoo: lenet5"), 8, {"expected `layers` or `zoo`, found both"}},
+     {"expected one of `layers`, `zoo` and `graph`, found none"}},
+    {"LayersAndZoo", with("zoo: lenet5"), 8, {"expected one of `layers`, `zoo` and `graph`, found several"}},
+    {"LayersAndGraph", with("graph: m.pt2"), 8, {"expected one of `layers`, `zoo` and `graph`, found several"}},
+    {"LayersWithOutput", with("output: y"), 8, {"output", "goes with `graph` alone"}},
+    {"GraphIsAbsent", exported("absent.pt2"), 4, {"models.0.graph", "absent.pt2"}},
+    {"GraphIsNoArchive", exported("mlp.safetensors"), 4, {"models.0.graph", "mlp.safetensors", "torch.export.save"}},
+    {"GraphOfSeveralOutputs", exported("digits.pt2"), 4, {"output", "linear_2, mean", "0 to 1", "found none"}},
+    {"GraphWithoutThatOutput", exported("digits.pt2", "output: 2"), 4, {"linear_2, mean", "found 2"}},
+    {"GraphOfOtherRows", exported("mlp.pt2"), 4, {"input `input`", "rows of shape [4]", "found [1, 28, 28] in `x`"}},
+    {"GraphOfTwoInputs", exported("two_inputs.pt2"), 4, {"expected a field", "`inputs`", "x, extra"}},
+    {"GraphWithTooManyFields", exported("digits.pt2", "output: 0, inputs: [x, x]"), 4, {"1 inputs (x)", "found 2"}},
+    {"GraphOfFixedBatch", exported("fixed_digits.pt2", "output: 0, batch: 16"), 4,
+     {"batch", "runs 32 rows at a time", "expected 32 for 1 grains, found 16", "dynamic batch"}},
+    {"GraphOfFixedBatchWithShortBatch", exported("fixed_digits.pt2", "output: 0"), 4,
+     {"drop_last", "last batch of 9000 training rows is short"}},
     {"MissingOptimizer",
      "run: {out: o}\ndata: {d: {train: digits.h5}}\nmodels:\n  - {name: m, loss: cross_entropy, layers: [flatten, "
      "{linear: 10}]}\n",

@@ -1,5 +1,6 @@
 tutti_torch_test(job_test LIBRARIES tutti_launch)
 tutti_torch_test(bad_job_test LIBRARIES tutti_launch)
+target_compile_definitions(bad_job_test PRIVATE TUTTI_TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data")
 tutti_torch_test(sweep_test LIBRARIES tutti_launch)
 tutti_torch_test(job_document_test LIBRARIES tutti_launch)
 target_compile_definitions(job_document_test PRIVATE TUTTI_TEST_DOCS="${PROJECT_SOURCE_DIR}/docs")

@@ -52,9 +52,13 @@ std::vector<NamedTensor> weights_of(const graph::Graph& graph, const ModelMemory
   std::vector<NamedTensor> weights;
   for (size_t p = 0; p < graph.parameters.size(); ++p) {
     weights.push_back({graph.parameters[p].name, memory.parameter_views[p]});
+    for (const std::string& name : graph.parameters[p].other_names)
+      weights.push_back({name, memory.parameter_views[p]});
   }
   for (size_t b = 0; b < graph.buffers.size(); ++b) {
-    if (graph.buffers[b].persistent) weights.push_back({graph.buffers[b].name, memory.averaged_buffers[b]});
+    if (!graph.buffers[b].persistent) continue;
+    weights.push_back({graph.buffers[b].name, memory.averaged_buffers[b]});
+    for (const std::string& name : graph.buffers[b].other_names) weights.push_back({name, memory.averaged_buffers[b]});
   }
   return weights;
 }

@@ -14,6 +14,7 @@ import sys
 
 import torch
 from safetensors.torch import save_file
+from small_archive import save_small
 from torch import nn
 from torch.nn import functional as F
 
@@ -153,6 +154,21 @@ class ChannelsLast(nn.Module):
         return self.conv(x.contiguous(memory_format=torch.channels_last)).mean((2, 3))[:, :2] @ self.view.t()
 
 
+class DigitsNet(nn.Module):
+    """For jobs on the digits: batch norm, attention with dropout, two outputs."""
+    def __init__(self):
+        super().__init__()
+        self.patches, self.norm = nn.Conv2d(1, 8, 4, stride=4, bias=False), nn.BatchNorm2d(8)
+        self.qkv, self.out, self.head = nn.Linear(8, 24), nn.Linear(8, 8), nn.Linear(8, 10)
+
+    def forward(self, x):
+        tokens = F.relu(self.norm(self.patches(x))).flatten(2).transpose(1, 2)
+        q, k, v = self.qkv(tokens).chunk(3, dim=-1)
+        tokens = tokens + self.out(F.scaled_dot_product_attention(q, k, v, dropout_p=0.1))
+        pooled = tokens.mean(dim=1)
+        return self.head(F.dropout(pooled, 0.1)), pooled
+
+
 def mlp(p=0.0):
     return nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(inplace=True), nn.Dropout(p, inplace=p > 0),
                          nn.Linear(8, 3))
@@ -198,6 +214,8 @@ CASES = {
     "channels_last": (ChannelsLast, [real(3, 6, 6)], {}, [4, 3], {}),
     "two_inputs": (TwoInputs, [real(3)], {"extra": real(2)}, [4, 3], {}),
     "fixed_transformer": (Transformer, [tokens, mask], {}, [4], {}),
+    "digits": (DigitsNet, [real(1, 28, 28)], {}, [4, 3], {"archive_only": True}),
+    "fixed_digits": (DigitsNet, [real(1, 28, 28)], {}, [32], {"archive_only": True}),
 }
 
 
@@ -239,6 +257,8 @@ def make(name):
     program = torch.export.export(copy.deepcopy(model), args, kwargs, dynamic_shapes=shapes)
     if options.get("functional"):
         program = program.run_decompositions()
+    if options.get("archive_only"):
+        return save_small(program, FOLDER / f"{name}.pt2")
     torch.export.save(program, FOLDER / f"{name}.pt2")
     stored = {}
     for b, rows in enumerate(sizes):

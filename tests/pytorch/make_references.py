@@ -27,7 +27,6 @@ is larger.
 """
 import copy
 import importlib.metadata
-import io
 import json
 import pathlib
 import sys
@@ -35,7 +34,6 @@ import tempfile
 import time
 import traceback
 import warnings
-import zipfile
 
 import torch
 from safetensors.torch import save_file
@@ -43,10 +41,10 @@ from safetensors.torch import save_file
 import reference_language
 import reference_networks
 import reference_vision
+from small_archive import exported, save_small
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "data" / "references"
 MANIFEST = FOLDER / "manifest.json"
-BATCH = torch.export.Dim("batch", min=2, max=4096)
 ROWS = (4, 3)
 STEPS = 5
 SCALE = 32
@@ -88,40 +86,6 @@ def quantised(tensor):
 
 def made_real(tensor, dtype):
     return tensor.to(dtype) / SCALE if tensor.dtype == torch.int8 else tensor
-
-
-def exported(model, args, kwargs, is_dynamic):
-    """`model` takes either positional or keyword arguments."""
-    shapes = {name: {0: BATCH} for name in kwargs} or tuple({0: BATCH} for _ in args)
-    return torch.export.export(copy.deepcopy(model), args, kwargs, dynamic_shapes=shapes if is_dynamic else None)
-
-
-def save_small(program, path):
-    """The archive, the program's metadata cut down to the innermost module's path, the example inputs empty."""
-    memory = io.BytesIO()
-    torch.export.save(program, memory)
-    source = zipfile.ZipFile(memory)
-    writer = torch._C.PyTorchFileWriter(str(path))
-    for entry in source.namelist():
-        name = entry.split("/", 1)[1]
-        if name in ("byteorder", "version") or name.startswith(".data/"):
-            continue
-        content = b"" if name.startswith("data/sample_inputs/") else source.read(entry)
-        if name.startswith("models/"):
-            content = small_program(content)
-        writer.write_record(name, content, len(content))
-    writer.write_end_of_file()
-
-
-def small_program(content):
-    program = json.loads(content)
-    pending = [program["graph_module"]["graph"]]
-    while pending:
-        for node in pending.pop()["nodes"]:
-            stack = node["metadata"].get("nn_module_stack", "")
-            node["metadata"] = {"nn_module_stack": stack.rsplit(";", 1)[-1]} if stack else {}
-            pending += [entry["arg"]["as_graph"]["graph"] for entry in node["inputs"] if "as_graph" in entry["arg"]]
-    return json.dumps(program, separators=(",", ":")).encode()
 
 
 def in_double(module):

@@ -2,7 +2,8 @@
 
 Usage: python tests/pytorch/make_run_trajectories.py [CASE...]    (torch, torchvision, safetensors, numpy)
 
-DATA.npz has a data set's arrays, NETWORK.safetensors a network's first weights, job.yaml the job that trains all cases.
+DATA.npz has a data set's arrays, NETWORK.safetensors a network's first weights, NETWORK.pt2 the network with them,
+exported in training mode, job.yaml the job that trains all cases: by layer lists and, one case per network, by archives.
 expected.safetensors holds each case's tensors after the last step as CASE/NAME, in float64; expected.json each case's
 series (loss, gradient norm and learning rate of each step; results of each evaluation) and the spreads.
 
@@ -17,9 +18,12 @@ import sys
 import numpy
 import torch
 from run_cases import CASES, DEFAULTS
+from run_dropout import PhiloxDropout
 from run_networks import DATA_SETS, NETWORKS, NORMALISED, make_data_sets
 from run_training import Training
 from safetensors.torch import save_file
+from small_archive import exported, save_small
+from torch import nn
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "data" / "runs"
 NUDGES = (1, 2, 3)
@@ -54,6 +58,26 @@ def spreads(case, arrays, init, expected):
     return found
 
 
+def with_plain_dropout(net):
+    """Users export nn.Dropout; the program draws its masks."""
+    for name, module in net.named_children():
+        setattr(net, name, nn.Dropout(module.p) if isinstance(module, PhiloxDropout) else with_plain_dropout(module))
+    return net
+
+
+def write_archives(arrays, init):
+    for network, (data_set, _, make) in NETWORKS.items():
+        net = make()
+        net.load_state_dict(init[network])
+        x = torch.from_numpy(arrays[data_set]["x_train"][:4])
+        example = (x.long() if takes_indices(net) else x.float(),)
+        save_small(exported(with_plain_dropout(net).train(), example, {}, is_dynamic=True), FOLDER / f"{network}.pt2")
+
+
+def takes_indices(net):
+    return any(isinstance(module, nn.Embedding) for module in net.modules())
+
+
 def write_job():
     parts = {part: f"shards/{{}}-{part}-*.h5" for part in ("train", "test")}
     data = {name: {part: pattern.format(name) for part, pattern in parts.items()} | {"normalise": name in NORMALISED}
@@ -64,6 +88,9 @@ def write_job():
         models.append({"name": f"{name}-${{precision}}-${{engine}}",
                        "sweep": {"precision": ["float32", "float64"], "engine": ["instructions", "island"]},
                        "data": data_set, "layers": layers, "init": f"{network}.safetensors"} | settings)
+        if name.startswith("layer-"):
+            models.append({"name": f"{name}-${{precision}}-exported", "sweep": {"precision": ["float32", "float64"]},
+                           "data": data_set, "graph": f"{network}.pt2"} | settings)
     lines = ["# Made by tests/pytorch/make_run_trajectories.py.", "data:"]
     lines += [f"  {name}: {json.dumps(entry)}" for name, entry in data.items()]
     lines += [f"defaults: {json.dumps(DEFAULTS)}", "models:"]
@@ -80,6 +107,7 @@ def main(chosen):
     init = {network: first_weights(network) for network in NETWORKS}
     for network, weights in init.items():
         save_file(weights, FOLDER / f"{network}.safetensors")
+    write_archives(arrays, init)
     write_job()
     tensors, cases = {}, {}
     for name, case in CASES.items():

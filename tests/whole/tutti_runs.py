@@ -16,8 +16,9 @@ ROOT = Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples/digits"
 MPIRUN = ROOT / "tests/mpirun"
 TIME_FACTOR = int(os.environ.get("TUTTI_TIME_FACTOR", "1"))  # sanitizers are slower
+ARCHIVE = ROOT / "tests/data/pt2/digits.pt2"  # exported by PyTorch
 
-# Sixteen unlike models: every kind of state there is (Adam's moments, running statistics, dropout masks, plateau and
+# Eighteen unlike models: every kind of state there is (Adam's moments, running statistics, dropout masks, plateau and
 # early-stopping counters), one to eight grains, full and short last batches.
 JOB = """
 run: {out: OUT, lanes: 1}
@@ -69,6 +70,11 @@ models:
     layers: [flatten, {linear: 8}, relu, {linear: 10}]
     optimizer: {sgd: {lr: 0.1}}
     early_stopping: {metric: loss, patience: 1, min_delta: 10.0}
+  - name: exported-${grains}
+    sweep: {grains: [1, 4]}
+    graph: DIGITS_PT2
+    output: linear_2
+    optimizer: {adam: {lr: 0.01}}
   - name: double
     layers: [flatten, {linear: 8}, relu, {dropout: 0.5}, {linear: 10}]
     optimizer: {adam: {lr: 0.01}}
@@ -124,7 +130,7 @@ class Runs:
 
     def write_job(self, text=JOB, epochs=3, name="job.yaml"):
         path = self.folder / name
-        path.write_text(text.replace("EPOCHS", str(epochs)))
+        path.write_text(text.replace("EPOCHS", str(epochs)).replace("DIGITS_PT2", str(ARCHIVE)))
         return path
 
     def new_out(self):
